@@ -57,13 +57,11 @@ Result<int> quarter(int n) {
 
 TEST(Result, hands_an_error_on_with_its_context) {
   EXPECT_EQ(quarter(8).value(), 2);
-  auto bad = quarter(6);
+  const auto bad = quarter(6);
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().text(), "odd");
-  Result<int> outer = in_context("task relu", in_context<int>("verify", std::move(bad)).value().message.empty()
-                                                  ? Result<int>(0)
-                                                  : half(3));
-  EXPECT_EQ(outer.error().text(), "task relu: odd");
+  const Result<int> outer = in_context<int>("task relu", in_context<int>("verify", quarter(6)));
+  EXPECT_EQ(outer.error().text(), "task relu > verify: odd");
 }
 
 }  // namespace
