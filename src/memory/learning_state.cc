@@ -46,7 +46,6 @@ void LearningState::apply(const Attempt& attempt, const Learnt& learnt) {
 }
 
 void LearningState::end_sweep(const PoolScheduleConfig& config) {
-  if (pool_.sweeps_without == 0 && pool_.solved == 0) pool_.lambda = config.lambda_start;
   const std::int64_t now = solved();
   pool_.sweeps_without = now > pool_.solved ? 0 : pool_.sweeps_without + 1;
   pool_.solved = now;

@@ -44,6 +44,8 @@ struct PoolScheduleConfig {
 
 class LearningState {
  public:
+  explicit LearningState(const PoolScheduleConfig& config = {}) { pool_.lambda = config.lambda_start; }
+
   static constexpr double kDraftMeanStep = 0.3;
   static constexpr std::size_t kStartPointsMax = 64;
 
