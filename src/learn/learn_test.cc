@@ -57,7 +57,7 @@ TEST(Reward, of_a_refinement_is_the_hyperbolic_tangent_of_the_log_speedup) {
 }
 
 TEST(Learner, moves_every_used_item_once_even_if_shown_twice) {
-  const auto learnt = learn_from(task(), attempt(Stage::kDraft, {1, 2, 1}, measured(100)), {}, {}, no_facts, 10);
+  const auto learnt = learn_from(task(), attempt(Stage::kDraft, {1, 2, 1}, measured(100)), LearningState(), {}, no_facts, 10);
   ASSERT_EQ(learnt.changes.size(), 3u);  // items 1 and 2, and the new start point
   EXPECT_DOUBLE_EQ(learnt.changes[0].after.q, -1 + 0.3 * 2);
   EXPECT_EQ(learnt.changes[0].after.n, 1);
@@ -69,7 +69,7 @@ TEST(Learner, gives_no_reward_without_a_verdict) {
   Attempt a = attempt(Stage::kDraft, {1}, measured(1));
   a.verdict.reset();
   a.infrastructure_error = "disk full";
-  const auto learnt = learn_from(task(), a, {}, {}, no_facts, 10);
+  const auto learnt = learn_from(task(), a, LearningState(), {}, no_facts, 10);
   EXPECT_TRUE(learnt.changes.empty());
   EXPECT_TRUE(learnt.items.empty());
   EXPECT_FALSE(learnt.reward);
@@ -110,7 +110,7 @@ TEST(Learner, keeps_the_best_latency_monotone_and_normalises_with_earlier_reward
 }
 
 TEST(Learner, makes_a_trace_and_an_experience_of_every_attempt_with_code) {
-  const auto learnt = learn_from(task(), attempt(Stage::kDraft, {}, unbuilt()), {}, {},
+  const auto learnt = learn_from(task(), attempt(Stage::kDraft, {}, unbuilt()), LearningState(), {},
                                  [](const Task&, const Candidate&, const Verdict&) {
                                    return std::vector<Fact>{{{"vec.ln", "Log"}, false}};
                                  },
