@@ -22,7 +22,8 @@ class Stopwatch {
 // Our own inability is tried again before it is recorded; it is never the candidate's fault.
 Result<Verdict> verify_patiently(const Task& task, const Candidate& candidate, const Stages& stages) {
   Result<Verdict> verdict = stages.verify.verify(task, candidate);
-  for (int i = 0; i < stages.infrastructure_retries && !verdict && verdict.error().retry == Retry::kSameCall; ++i)
+  for (int i = 0; i < stages.infrastructure_retries && !verdict && verdict.error().retry == Retry::kSameCall;
+       ++i)
     verdict = stages.verify.verify(task, candidate);
   return verdict;
 }
@@ -33,7 +34,8 @@ Attempt without_verdict(Attempt attempt, const Error& error) {
 }
 
 // Generates from the context and verifies: what both stages share.
-Attempt complete(const Task& task, Context context, const AttemptKey& key, const Stages& stages, WallTimes& wall) {
+Attempt complete(const Task& task, Context context, const AttemptKey& key, const Stages& stages,
+                 WallTimes& wall) {
   Stopwatch watch;
   Attempt a;
   a.task = task.id;
@@ -42,7 +44,8 @@ Attempt complete(const Task& task, Context context, const AttemptKey& key, const
   a.context = std::move(context);
   wall["prompt"] = watch.lap();
 
-  auto answer = stages.generate.generate({task, a.context, a.prompt, Random::of(key.seed, key.sweep, task.id.text, "generate")});
+  auto answer = stages.generate.generate(
+      {task, a.context, a.prompt, Random::of(key.seed, key.sweep, task.id.text, "generate")});
   wall["generate"] = watch.lap();
   if (!answer) return without_verdict(std::move(a), answer.error());
   a.answer = *std::move(answer);
@@ -62,7 +65,8 @@ Attempt complete(const Task& task, Context context, const AttemptKey& key, const
 
 }  // namespace
 
-Attempt draft(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages, WallTimes& wall) {
+Attempt draft(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages,
+              WallTimes& wall) {
   Stopwatch watch;
   Random random = Random::of(key.seed, key.sweep, task.id.text, "select");
   Context context = retrieve_for_draft(task, stages.memory, state, stages.retrieve, key.exploration, random);
@@ -70,7 +74,8 @@ Attempt draft(const Task& task, const LearningState& state, const AttemptKey& ke
   return complete(task, std::move(context), key, stages, wall);
 }
 
-Attempt refine(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages, WallTimes& wall) {
+Attempt refine(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages,
+               WallTimes& wall) {
   Stopwatch watch;
   Random random = Random::of(key.seed, key.sweep, task.id.text, "select");
   Context context = retrieve_for_refine(task, stages.memory, state, stages.retrieve, key.exploration, random);
@@ -78,7 +83,8 @@ Attempt refine(const Task& task, const LearningState& state, const AttemptKey& k
   return complete(task, std::move(context), key, stages, wall);
 }
 
-Attempt attempt(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages, WallTimes& wall) {
+Attempt attempt(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages,
+                WallTimes& wall) {
   return state.progress(task.id).start_points.empty() ? draft(task, state, key, stages, wall)
                                                       : refine(task, state, key, stages, wall);
 }

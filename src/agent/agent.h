@@ -1,4 +1,5 @@
-// One attempt: retrieve, generate, verify (paper figure 1). Learning follows at commit, in task order (campaign/).
+// One attempt: retrieve, generate, verify (paper figure 1). Learning follows at commit, in task order
+// (campaign/).
 #pragma once
 
 #include <functional>
@@ -11,14 +12,16 @@
 
 namespace evk {
 
-// What an attempt is made with. Nothing is owned: each referent outlives the attempt. Used from several threads at once.
+// What an attempt is made with. Nothing is owned: each referent outlives the attempt. Used from several
+// threads at once.
 struct Stages {
-  const Memory& memory;             // not added to while attempts run
+  const Memory& memory;  // not added to while attempts run
   Generator& generate;
   Verifier& verify;
   std::function<std::string(const Task&, const Context&)> prompt;
   // The candidate of an answer, or the finding that says why there is none.
-  std::function<tl::expected<Candidate, Finding>(const Task&, const Context&, const std::string& answer)> parse;
+  std::function<tl::expected<Candidate, Finding>(const Task&, const Context&, const std::string& answer)>
+      parse;
   RetrieveConfig retrieve;
   int infrastructure_retries = 3;
 };
@@ -34,10 +37,13 @@ struct AttemptKey {
 using WallTimes = std::map<std::string, double>;
 
 // Get one feasible kernel (paper 3.3).
-Attempt draft(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages, WallTimes& wall);
+Attempt draft(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages,
+              WallTimes& wall);
 // Make it faster, from a start point (paper 3.4). REQUIRES: the task has one.
-Attempt refine(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages, WallTimes& wall);
+Attempt refine(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages,
+               WallTimes& wall);
 // Drafts while P(x) is empty, refines afterwards.
-Attempt attempt(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages, WallTimes& wall);
+Attempt attempt(const Task& task, const LearningState& state, const AttemptKey& key, const Stages& stages,
+                WallTimes& wall);
 
 }  // namespace evk

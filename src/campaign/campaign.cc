@@ -11,16 +11,19 @@
 namespace evk {
 namespace {
 
-// A sweep in which nothing could be verified is a machine's trouble, not bad luck: going on would burn sweeps.
+// A sweep in which nothing could be verified is a machine's trouble, not bad luck: going on would burn
+// sweeps.
 constexpr std::int64_t kSweepsMaxFactor = 2;
 
-Status same_campaign(const std::map<std::string, std::string>& stored, const std::map<std::string, std::string>& wanted) {
+Status same_campaign(const std::map<std::string, std::string>& stored,
+                     const std::map<std::string, std::string>& wanted) {
   for (const auto& [key, value] : wanted) {
     const auto found = stored.find(key);
     if (key == "sweeps") continue;
     if (found == stored.end() || found->second != value)
-      return failure(fmt::format("the store was begun with {} = '{}', now it is '{}'; give the same value, or a new --store",
-                                 key, found == stored.end() ? "" : found->second, value));
+      return failure(fmt::format(
+          "the store was begun with {} = '{}', now it is '{}'; give the same value, or a new --store", key,
+          found == stored.end() ? "" : found->second, value));
   }
   return {};
 }
@@ -30,9 +33,12 @@ Status same_tasks(const std::vector<StoredTask>& stored, const std::vector<Task>
     const std::string before = i < stored.size() ? stored[i].id.text : "none";
     const std::string now = i < wanted.size() ? wanted[i].id.text : "none";
     if (before != now)
-      return failure(fmt::format("the store's task {} is {}, now it is {}; give the same tasks, or a new --store", i + 1, before, now));
+      return failure(
+          fmt::format("the store's task {} is {}, now it is {}; give the same tasks, or a new --store", i + 1,
+                      before, now));
     if (stored[i].source_sha256 != wanted[i].source_sha256)
-      return failure(fmt::format("the source of task {} has changed since the store was begun; give a new --store", now));
+      return failure(fmt::format(
+          "the source of task {} has changed since the store was begun; give a new --store", now));
   }
   return {};
 }
@@ -70,24 +76,31 @@ std::map<std::string, std::string> to_meta(const CampaignConfig& c) {
   meta["retrieve.api"] = fmt::format("exact {} semantic {} pitfalls {}", c.retrieve.api_exact_max,
                                      c.retrieve.api_semantic_max, c.retrieve.pitfalls_max);
   meta["retrieve.chars_max"] = fmt::format("{}", c.retrieve.chars_max);
-  meta["schedule.lambda"] = fmt::format("plateau {} to {} by {} after {}", c.schedule.pool.lambda_start,
-                                        c.schedule.pool.lambda_max, c.schedule.pool.growth, c.schedule.pool.patience_sweeps);
+  meta["schedule.lambda"] =
+      fmt::format("plateau {} to {} by {} after {}", c.schedule.pool.lambda_start, c.schedule.pool.lambda_max,
+                  c.schedule.pool.growth, c.schedule.pool.patience_sweeps);
   meta["schedule.epsilon"] = fmt::format("linear {} to {}", c.schedule.epsilon_start, c.schedule.epsilon_end);
   return meta;
 }
 
 Campaign::Campaign(const CampaignConfig& config, std::vector<Task> tasks, CampaignParts parts, Store& store)
-    : config_(config), tasks_(std::move(tasks)), parts_(std::move(parts)), store_(store),
-      snapshot_(config.schedule.pool), committed_(config.schedule.pool) {
+    : config_(config),
+      tasks_(std::move(tasks)),
+      parts_(std::move(parts)),
+      store_(store),
+      snapshot_(config.schedule.pool),
+      committed_(config.schedule.pool) {
   for (std::size_t i = 0; i < tasks_.size(); ++i) position_[tasks_[i].id] = i;
 }
 
 Campaign::~Campaign() = default;
 
 Result<std::unique_ptr<Campaign>> Campaign::open(const CampaignConfig& config, std::vector<Task> tasks,
-                                                 std::vector<MemoryItem> seeds, CampaignParts parts, Store& store) {
+                                                 std::vector<MemoryItem> seeds, CampaignParts parts,
+                                                 Store& store) {
   auto campaign = std::unique_ptr<Campaign>(new Campaign(config, std::move(tasks), std::move(parts), store));
-  if (campaign->position_.size() != campaign->tasks_.size()) return failure("two tasks have the same id; rename one");
+  if (campaign->position_.size() != campaign->tasks_.size())
+    return failure("two tasks have the same id; rename one");
   EVK_TRY_STATUS(store.is_new() ? campaign->begin(seeds) : campaign->resume());
   return campaign;
 }
@@ -117,7 +130,8 @@ Status Campaign::resume() {
   // Folding the log again gives the state that the run had: sweep by sweep, as the snapshots were taken.
   for (const auto& [attempt, learnt] : log) {
     while (attempt.sweep > sweep_) close_sweep();
-    if (!position_.contains(attempt.task)) return failure(fmt::format("the store holds an attempt at unknown task {}", attempt.task.text));
+    if (!position_.contains(attempt.task))
+      return failure(fmt::format("the store holds an attempt at unknown task {}", attempt.task.text));
     committed_.apply(attempt, learnt);
     pending_.insert(pending_.end(), learnt.items.begin(), learnt.items.end());
     done_.push_back(attempt.task);
@@ -149,7 +163,8 @@ const Task& Campaign::task_of(const TaskId& id) const { return tasks_[position_.
 Status Campaign::run(CampaignObserver& observer, const std::atomic<bool>& stop) {
   while (!wave().empty() && !stop) {
     if (sweep_ > kSweepsMaxFactor * config_.sweeps)
-      return failure("too many attempts ended without a verdict; see `evokernel explain` for their errors", Retry::kAfterFix);
+      return failure("too many attempts ended without a verdict; see `evokernel explain` for their errors",
+                     Retry::kAfterFix);
     EVK_TRY_STATUS(run_sweep(observer, stop));
   }
   return {};
@@ -162,19 +177,25 @@ Status Campaign::run_sweep(CampaignObserver& observer, const std::atomic<bool>& 
   for (const Task* task : all)
     if (std::find(done_.begin(), done_.end(), task->id) == done_.end()) open.push_back(task);
 
-  const Stages stages{*memory_, parts_.generate, parts_.verify, parts_.prompt, parts_.parse, config_.retrieve};
-  const AttemptKey key{config_.seed, sweep_, exploration_at(config_.schedule, snapshot_, sweep_, config_.sweeps)};
+  const Stages stages{*memory_,      parts_.generate, parts_.verify,
+                      parts_.prompt, parts_.parse,    config_.retrieve};
+  const AttemptKey key{config_.seed, sweep_,
+                       exploration_at(config_.schedule, snapshot_, sweep_, config_.sweeps)};
   SweepSummary summary{sweep_, config_.sweeps};
   std::vector<WallTimes> wall(open.size());
   const Status done = run_in_order<Attempt>(
-      config_.jobs, open.size(), stop, [&](std::size_t i) { return attempt(*open[i], snapshot_, key, stages, wall[i]); },
+      config_.jobs, open.size(), stop,
+      [&](std::size_t i) { return attempt(*open[i], snapshot_, key, stages, wall[i]); },
       [&](std::size_t i, Attempt a) {
         return commit(std::move(a), wall[i], observer, summary, static_cast<std::int64_t>(all.size()));
       });
   EVK_TRY_STATUS(done);
   if (done_.size() < all.size()) return {};  // stopped on the way
   if (!all.empty() && summary.infrastructure_errors == static_cast<std::int64_t>(all.size()))
-    return failure(fmt::format("no attempt of sweep {} reached a verdict; `evokernel doctor` shows what is missing", sweep_), Retry::kAfterFix);
+    return failure(
+        fmt::format("no attempt of sweep {} reached a verdict; `evokernel doctor` shows what is missing",
+                    sweep_),
+        Retry::kAfterFix);
   close_sweep();
   summary.solved = committed_.solved();
   summary.tasks = static_cast<std::int64_t>(tasks_.size());

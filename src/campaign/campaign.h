@@ -1,6 +1,7 @@
-// Attempts over a batch of tasks, sweep by sweep (learning.md 3): in each sweep every task with budget left makes one
-// attempt, all reading the same snapshot of memory; results are committed in task order, one transaction each. The same
-// seed and answers give the same store, bit for bit, whatever the number of workers and however often it was killed.
+// Attempts over a batch of tasks, sweep by sweep (learning.md 3): in each sweep every task with budget left
+// makes one attempt, all reading the same snapshot of memory; results are committed in task order, one
+// transaction each. The same seed and answers give the same store, bit for bit, whatever the number of
+// workers and however often it was killed.
 #pragma once
 
 #include <atomic>
@@ -18,16 +19,18 @@ namespace evk {
 
 struct CampaignConfig {
   std::uint64_t seed = 1;
-  std::int64_t sweeps = 30;      // T: budget of every task, drafting and refining together
+  std::int64_t sweeps = 30;  // T: budget of every task, drafting and refining together
   LearnConfig learn;
   ScheduleConfig schedule;
   RetrieveConfig retrieve;
-  std::map<std::string, std::string> described;  // everything else that changes results (generator, device, ...)
+  std::map<std::string, std::string>
+      described;  // everything else that changes results (generator, device, ...)
   // Changes the speed only.
   int jobs = 1;
 };
 
-// The stored form: every key that changes results. A campaign continues only with equal values (but for `sweeps`).
+// The stored form: every key that changes results. A campaign continues only with equal values (but for
+// `sweeps`).
 std::map<std::string, std::string> to_meta(const CampaignConfig& config);
 
 struct SweepSummary {
@@ -42,7 +45,8 @@ struct SweepSummary {
 class CampaignObserver {
  public:
   virtual ~CampaignObserver() = default;
-  virtual void on_attempt(const Attempt& attempt, const Learnt& learnt, std::int64_t done, std::int64_t of) = 0;
+  virtual void on_attempt(const Attempt& attempt, const Learnt& learnt, std::int64_t done,
+                          std::int64_t of) = 0;
   virtual void on_sweep(const SweepSummary& summary) = 0;
 };
 
@@ -57,14 +61,16 @@ struct CampaignParts {
 
 class Campaign {
  public:
-  // Begins the campaign in a new store with `seeds` as M0, or takes up the one that the store holds: tasks and
-  // configuration must be those it was begun with (an Error names the first difference). Referents outlive the Campaign.
+  // Begins the campaign in a new store with `seeds` as M0, or takes up the one that the store holds: tasks
+  // and configuration must be those it was begun with (an Error names the first difference). Referents
+  // outlive the Campaign.
   static Result<std::unique_ptr<Campaign>> open(const CampaignConfig& config, std::vector<Task> tasks,
-                                                std::vector<MemoryItem> seeds, CampaignParts parts, Store& store);
+                                                std::vector<MemoryItem> seeds, CampaignParts parts,
+                                                Store& store);
   ~Campaign();
 
-  // Runs sweeps until every budget is used, `stop` becomes true (it then ends at an attempt's boundary) or something is in
-  // the way. What was committed stays committed.
+  // Runs sweeps until every budget is used, `stop` becomes true (it then ends at an attempt's boundary) or
+  // something is in the way. What was committed stays committed.
   Status run(CampaignObserver& observer, const std::atomic<bool>& stop);
 
   const LearningState& state() const { return committed_; }
@@ -87,10 +93,10 @@ class Campaign {
   std::map<TaskId, std::size_t> position_;
   CampaignParts parts_;
   Store& store_;
-  std::unique_ptr<Memory> memory_;       // items of finished sweeps
-  LearningState snapshot_, committed_;   // at the start of the sweep; after the last commit
-  std::vector<MemoryItem> pending_;      // items of this sweep
-  std::vector<TaskId> done_;             // tasks whose attempt of this sweep is committed
+  std::unique_ptr<Memory> memory_;      // items of finished sweeps
+  LearningState snapshot_, committed_;  // at the start of the sweep; after the last commit
+  std::vector<MemoryItem> pending_;     // items of this sweep
+  std::vector<TaskId> done_;            // tasks whose attempt of this sweep is committed
   std::int64_t sweep_ = 1;
   std::int64_t attempts_ = 0;
 };

@@ -1,7 +1,5 @@
 #include "campaign/campaign.h"
 
-#include "campaign/workers.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,10 +7,13 @@
 #include <csignal>
 #include <filesystem>
 
+#include "campaign/workers.h"
+
 namespace evk {
 namespace {
 
-// Writes "quality N", N drawn from the request's stream and lifted by what the context shows: enough for values to matter.
+// Writes "quality N", N drawn from the request's stream and lifted by what the context shows: enough for
+// values to matter.
 class ScriptedGenerator final : public Generator {
  public:
   Result<Answer> generate(const GenerateRequest& request) override {
@@ -71,14 +72,18 @@ tl::expected<Candidate, Finding> parse(const Task&, const Context&, const std::s
 
 class CampaignTest : public testing::Test {
  protected:
-  CampaignTest() : folder_(std::filesystem::temp_directory_path() / ("evk campaign " + std::to_string(getpid()))) { clear(); }
+  CampaignTest()
+      : folder_(std::filesystem::temp_directory_path() / ("evk campaign " + std::to_string(getpid()))) {
+    clear();
+  }
   ~CampaignTest() override { std::filesystem::remove_all(folder_); }
   void clear() {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
 
-  // Runs to the end, with SIGKILL at the kill_at-th step of the store (0 = never). The fingerprint, or the error's text.
+  // Runs to the end, with SIGKILL at the kill_at-th step of the store (0 = never). The fingerprint, or the
+  // error's text.
   std::string run(int jobs, int kill_at, std::int64_t sweeps = 6) {
     auto store = Store::open((folder_ / "run.evk").string());
     if (!store) return store.error().text();
@@ -90,9 +95,12 @@ class CampaignTest : public testing::Test {
     config.seed = 11;
     config.sweeps = sweeps;
     config.jobs = jobs;
-    const auto prompt = [](const Task& t, const Context& c) { return t.name + std::to_string(c.items.size()); };
+    const auto prompt = [](const Task& t, const Context& c) {
+      return t.name + std::to_string(c.items.size());
+    };
     const auto facts = [](const Task&, const Candidate&, const Verdict&) { return std::vector<Fact>{}; };
-    auto campaign = Campaign::open(config, tasks(), seeds(), {generator_, verifier_, prompt, parse, facts}, **store);
+    auto campaign =
+        Campaign::open(config, tasks(), seeds(), {generator_, verifier_, prompt, parse, facts}, **store);
     if (!campaign) return campaign.error().text();
     std::atomic<bool> stop{false};
     const Status done = (*campaign)->run(observer_, stop);
@@ -124,15 +132,16 @@ TEST_F(CampaignTest, gives_the_same_store_whatever_the_number_of_workers) {
   EXPECT_EQ(one, three);
 }
 
-// Kills the process at every step of every commit, resumes, and compares with an undisturbed run: no attempt lost, none
-// twice, the same store.
+// Kills the process at every step of every commit, resumes, and compares with an undisturbed run: no attempt
+// lost, none twice, the same store.
 TEST_F(CampaignTest, resumes_to_the_same_store_wherever_it_was_killed) {
   for (const int jobs : {1, 2}) {
     clear();
     const auto undisturbed = run(jobs, 0);
     ASSERT_EQ(undisturbed.size(), 64u) << undisturbed;
     int kills = 0;
-    for (int kill_at = 1;; kill_at += jobs == 1 ? 1 : 3) {  // every step with one worker, every third with two
+    for (int kill_at = 1;;
+         kill_at += jobs == 1 ? 1 : 3) {  // every step with one worker, every third with two
       clear();
       const pid_t child = fork();
       if (child == 0) {
@@ -163,7 +172,8 @@ TEST_F(CampaignTest, refuses_a_store_of_another_configuration_and_names_the_key)
   config.sweeps = 6;
   const auto prompt = [](const Task&, const Context&) { return std::string(); };
   const auto facts = [](const Task&, const Candidate&, const Verdict&) { return std::vector<Fact>{}; };
-  const auto campaign = Campaign::open(config, tasks(), seeds(), {generator_, verifier_, prompt, parse, facts}, **store);
+  const auto campaign =
+      Campaign::open(config, tasks(), seeds(), {generator_, verifier_, prompt, parse, facts}, **store);
   ASSERT_FALSE(campaign);
   EXPECT_NE(campaign.error().message.find("seed = '11'"), std::string::npos) << campaign.error().text();
 }
@@ -186,13 +196,14 @@ TEST(Schedule, epsilon_falls_linearly_over_the_sweeps) {
 TEST(Workers, take_results_in_order_and_stop_at_the_first_failure) {
   std::atomic<bool> stop{false};
   std::vector<std::size_t> taken;
-  const Status done = run_in_order<std::size_t>(4, 50, stop, [](std::size_t i) { return i * i; },
-                                                [&](std::size_t i, std::size_t square) -> Status {
-                                                  EXPECT_EQ(square, i * i);
-                                                  taken.push_back(i);
-                                                  if (i == 30) return failure("enough");
-                                                  return {};
-                                                });
+  const Status done = run_in_order<std::size_t>(
+      4, 50, stop, [](std::size_t i) { return i * i; },
+      [&](std::size_t i, std::size_t square) -> Status {
+        EXPECT_EQ(square, i * i);
+        taken.push_back(i);
+        if (i == 30) return failure("enough");
+        return {};
+      });
   EXPECT_FALSE(done);
   ASSERT_EQ(taken.size(), 31u);
   for (std::size_t i = 0; i < taken.size(); ++i) EXPECT_EQ(taken[i], i);

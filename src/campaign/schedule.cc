@@ -10,7 +10,8 @@ double epsilon_at(const ScheduleConfig& config, std::int64_t sweep, std::int64_t
   return config.epsilon_start + share * (config.epsilon_end - config.epsilon_start);
 }
 
-Exploration exploration_at(const ScheduleConfig& config, const LearningState& state, std::int64_t sweep, std::int64_t sweeps) {
+Exploration exploration_at(const ScheduleConfig& config, const LearningState& state, std::int64_t sweep,
+                           std::int64_t sweeps) {
   return {state.pool().lambda, epsilon_at(config, sweep, sweeps)};
 }
 

@@ -1,4 +1,5 @@
-// Runs jobs on some threads and hands their results on in order, from the caller's thread, as soon as all before are done.
+// Runs jobs on some threads and hands their results on in order, from the caller's thread, as soon as all
+// before are done.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +14,12 @@
 
 namespace evk {
 
-// `work(i)` is called once for each i < count, from up to `jobs` threads; `take(i, result)` in ascending order of i. No new
-// job begins once `stop` is true or `take` failed; what is under way is finished, and results that are complete up to the
-// first missing one are still taken. Returns the first failure of `take`.
+// `work(i)` is called once for each i < count, from up to `jobs` threads; `take(i, result)` in ascending
+// order of i. No new job begins once `stop` is true or `take` failed; what is under way is finished, and
+// results that are complete up to the first missing one are still taken. Returns the first failure of `take`.
 template <typename T, typename Work, typename Take>
-Status run_in_order(int jobs, std::size_t count, const std::atomic<bool>& stop, const Work& work, const Take& take) {
+Status run_in_order(int jobs, std::size_t count, const std::atomic<bool>& stop, const Work& work,
+                    const Take& take) {
   std::mutex mutex;
   std::condition_variable ready;
   std::vector<std::optional<T>> results(count);

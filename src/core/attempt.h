@@ -35,25 +35,27 @@ struct ValueChange {
 };
 
 struct Attempt {
-  AttemptId id;                 // given at commit
+  AttemptId id;  // given at commit
   TaskId task;
-  std::int64_t sweep = 0;       // from 1
+  std::int64_t sweep = 0;  // from 1
   Context context;
   std::string prompt;
   Answer answer;
-  Candidate candidate;          // empty if the answer held none
-  std::optional<Verdict> verdict;     // unset if infrastructure failed
-  std::string infrastructure_error;   // empty unless no verdict could be reached: no reward, no update, no budget used
+  Candidate candidate;             // empty if the answer held none
+  std::optional<Verdict> verdict;  // unset if infrastructure failed
+  std::string
+      infrastructure_error;  // empty unless no verdict could be reached: no reward, no update, no budget used
 };
 
-// What learning made of an attempt. Computed at commit, in task order, from the state that the commits before left.
+// What learning made of an attempt. Computed at commit, in task order, from the state that the commits before
+// left.
 struct Learnt {
-  std::optional<double> reward;          // r1, or the raw r2; unset without verdict
-  std::optional<double> reward_hat;      // r2 normalised (eq. 6)
+  std::optional<double> reward;                   // r1, or the raw r2; unset without verdict
+  std::optional<double> reward_hat;               // r2 normalised (eq. 6)
   std::optional<double> best_before, best_after;  // latency in ns
-  NormaliserState normaliser;            // after
+  NormaliserState normaliser;                     // after
   std::vector<ValueChange> changes;
-  std::vector<MemoryItem> items;         // new: the trace, the experience; ids given
+  std::vector<MemoryItem> items;  // new: the trace, the experience; ids given
 };
 
 }  // namespace evk

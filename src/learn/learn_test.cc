@@ -9,7 +9,10 @@ namespace evk {
 namespace {
 
 Verdict measured(double ns) { return {Measured{ns, true, {}}, {}, true, {}, "h"}; }
-Verdict unbuilt() { return {Unbuilt{{{"compile.error", "no member named 'Log'", "", "op_kernel/a.cpp", 3}}, ""}, {}, {}, {}, "h"}; }
+Verdict unbuilt() {
+  return {
+      Unbuilt{{{"compile.error", "no member named 'Log'", "", "op_kernel/a.cpp", 3}}, ""}, {}, {}, {}, "h"};
+}
 
 ItemPtr item(std::int64_t id) {
   MemoryItem i;
@@ -47,7 +50,8 @@ TEST(Reward, of_a_draft_is_plus_or_minus_one) {
 
 // The figures of learning.md section 2.
 TEST(Reward, of_a_refinement_is_the_hyperbolic_tangent_of_the_log_speedup) {
-  const std::pair<double, double> cases[] = {{0.5, -0.6}, {0.9, -0.105}, {1.03, 0.030}, {1.1, 0.095}, {1.5, 0.385}, {2, 0.6}, {10, 0.980}};
+  const std::pair<double, double> cases[] = {{0.5, -0.6},  {0.9, -0.105}, {1.03, 0.030}, {1.1, 0.095},
+                                             {1.5, 0.385}, {2, 0.6},      {10, 0.980}};
   for (const auto& [rho, expected] : cases) {
     EXPECT_NEAR(refine_reward(measured(100 / rho), 100.0), expected, 5e-4) << rho;
     EXPECT_NEAR(speed_reward(rho, 1), std::tanh(std::log(rho)), 1e-12) << rho;
@@ -57,7 +61,8 @@ TEST(Reward, of_a_refinement_is_the_hyperbolic_tangent_of_the_log_speedup) {
 }
 
 TEST(Learner, moves_every_used_item_once_even_if_shown_twice) {
-  const auto learnt = learn_from(task(), attempt(Stage::kDraft, {1, 2, 1}, measured(100)), LearningState(), {}, no_facts, 10);
+  const auto learnt =
+      learn_from(task(), attempt(Stage::kDraft, {1, 2, 1}, measured(100)), LearningState(), {}, no_facts, 10);
   ASSERT_EQ(learnt.changes.size(), 3u);  // items 1 and 2, and the new start point
   EXPECT_DOUBLE_EQ(learnt.changes[0].after.q, -1 + 0.3 * 2);
   EXPECT_EQ(learnt.changes[0].after.n, 1);
@@ -99,7 +104,8 @@ TEST(Learner, keeps_the_best_latency_monotone_and_normalises_with_earlier_reward
   const auto worse = go(Stage::kRefine, measured(200));
   EXPECT_LT(*worse.reward, 0);
   EXPECT_EQ(worse.best_after, 50);
-  for (int i = 0; i < 6; ++i) EXPECT_LE(*go(Stage::kRefine, unbuilt()).reward_hat, 0) << "a failure never gains";
+  for (int i = 0; i < 6; ++i)
+    EXPECT_LE(*go(Stage::kRefine, unbuilt()).reward_hat, 0) << "a failure never gains";
   EXPECT_EQ(state.progress({"t"}).budget_used, 9);
   EXPECT_EQ(state.progress({"t"}).start_points.size(), 3u);
   EXPECT_EQ(state.progress({"t"}).best_attempt, AttemptId{2});
@@ -110,11 +116,12 @@ TEST(Learner, keeps_the_best_latency_monotone_and_normalises_with_earlier_reward
 }
 
 TEST(Learner, makes_a_trace_and_an_experience_of_every_attempt_with_code) {
-  const auto learnt = learn_from(task(), attempt(Stage::kDraft, {}, unbuilt()), LearningState(), {},
-                                 [](const Task&, const Candidate&, const Verdict&) {
-                                   return std::vector<Fact>{{{"vec.ln", "Log"}, false}};
-                                 },
-                                 10);
+  const auto learnt = learn_from(
+      task(), attempt(Stage::kDraft, {}, unbuilt()), LearningState(), {},
+      [](const Task&, const Candidate&, const Verdict&) {
+        return std::vector<Fact>{{{"vec.ln", "Log"}, false}};
+      },
+      10);
   ASSERT_EQ(learnt.items.size(), 2u);
   EXPECT_EQ(learnt.items[0].kind, ItemKind::kTrace);
   EXPECT_FALSE(learnt.items[0].facts.front().works);

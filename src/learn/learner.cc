@@ -11,10 +11,10 @@
 namespace evk {
 namespace {
 
-// Moves each used item once towards the reward (eq. 4), in context order: items chosen by selection and the start point,
-// with equal credit.
-void update_used(const Attempt& attempt, double reward, double unused, const LearnConfig& config, ValueTable& values,
-                 std::vector<ValueChange>& changes) {
+// Moves each used item once towards the reward (eq. 4), in context order: items chosen by selection and the
+// start point, with equal credit.
+void update_used(const Attempt& attempt, double reward, double unused, const LearnConfig& config,
+                 ValueTable& values, std::vector<ValueChange>& changes) {
   std::set<ItemId> seen;
   for (const auto& used : attempt.context.items)
     if (used.updated && seen.insert(used.item->id).second)
@@ -32,11 +32,13 @@ std::optional<double> best_after(const Verdict& verdict, std::optional<double> b
 std::string outcome_line(const Verdict& verdict, std::optional<double> best_before) {
   if (!is_feasible(verdict)) {
     const auto& findings = findings_of(verdict);
-    return fmt::format("failed at {}: {}", gate_of(verdict), findings.empty() ? code_of(verdict) : findings.front().message);
+    return fmt::format("failed at {}: {}", gate_of(verdict),
+                       findings.empty() ? code_of(verdict) : findings.front().message);
   }
   const auto latency = latency_ns(verdict);
   if (!latency) return "passed, without a steady latency";
-  return best_before ? fmt::format("passed at {:.0f} ns, {:.3f} times the best before", *latency, *best_before / *latency)
+  return best_before ? fmt::format("passed at {:.0f} ns, {:.3f} times the best before", *latency,
+                                   *best_before / *latency)
                      : fmt::format("passed at {:.0f} ns", *latency);
 }
 
@@ -53,7 +55,8 @@ std::string change_line(const Attempt& attempt) {
   std::vector<std::string> parts;
   for (const auto& c : attempt.candidate.choices) {
     const auto same = [&](const Fact& f) { return f.choice == c; };
-    if (std::none_of(start->facts.begin(), start->facts.end(), same)) parts.push_back(c.construct + "=" + c.form);
+    if (std::none_of(start->facts.begin(), start->facts.end(), same))
+      parts.push_back(c.construct + "=" + c.form);
   }
   return parts.empty() ? "changed nothing that is named" : fmt::format("changed {}", fmt::join(parts, ", "));
 }
@@ -74,7 +77,8 @@ MemoryItem common_item(const Task& task, const Attempt& attempt, std::optional<d
     item.finding_file = findings.front().file;
     item.finding_line = findings.front().line;
   }
-  if (const auto* measured = std::get_if<Measured>(&verdict.outcome)) item.bottleneck = measured->profile.bottleneck;
+  if (const auto* measured = std::get_if<Measured>(&verdict.outcome))
+    item.bottleneck = measured->profile.bottleneck;
   item.hypothesis = attempt.candidate.hypothesis;
   item.source_hash = attempt.candidate.hash();
   item.created_sweep = attempt.sweep;
@@ -83,8 +87,10 @@ MemoryItem common_item(const Task& task, const Attempt& attempt, std::optional<d
   return item;
 }
 
-// Kind 3 of the paper's memory: the code with the verifier's result. Its facts are the choices it was made of.
-MemoryItem trace_item(const Task& task, const Attempt& attempt, std::optional<double> best_before, std::int64_t number) {
+// Kind 3 of the paper's memory: the code with the verifier's result. Its facts are the choices it was made
+// of.
+MemoryItem trace_item(const Task& task, const Attempt& attempt, std::optional<double> best_before,
+                      std::int64_t number) {
   MemoryItem item = common_item(task, attempt, best_before);
   item.id = {number};
   item.kind = ItemKind::kTrace;
@@ -96,7 +102,8 @@ MemoryItem trace_item(const Task& task, const Attempt& attempt, std::optional<do
   return item;
 }
 
-// Kind 2: what the attempt taught, from a template: gate, error class, first diagnostic, what changed, latency ratio.
+// Kind 2: what the attempt taught, from a template: gate, error class, first diagnostic, what changed,
+// latency ratio.
 MemoryItem experience_item(const Task& task, const Attempt& attempt, const FactsOf& facts_of,
                            std::optional<double> best_before, std::int64_t number) {
   MemoryItem item = common_item(task, attempt, best_before);
@@ -109,14 +116,16 @@ MemoryItem experience_item(const Task& task, const Attempt& attempt, const Facts
   if (const auto change = change_line(attempt); !change.empty()) item.text += change + ".\n";
   if (!item.hypothesis.empty()) item.text += "expected: " + item.hypothesis + "\n";
   if (!item.feasible) item.text += feedback_of(*attempt.verdict, 1000);
-  if (!attempt.candidate.choices.empty()) item.text += "constructs: " + choices_line(attempt.candidate.choices) + "\n";
+  if (!attempt.candidate.choices.empty())
+    item.text += "constructs: " + choices_line(attempt.candidate.choices) + "\n";
   return item;
 }
 
-void learn_draft(const Attempt& attempt, const LearningState& state, const LearnConfig& config, ValueTable& values,
-                 Learnt& learnt) {
+void learn_draft(const Attempt& attempt, const LearningState& state, const LearnConfig& config,
+                 ValueTable& values, Learnt& learnt) {
   learnt.reward = draft_reward(*attempt.verdict);
-  update_used(attempt, *learnt.reward, state.progress(attempt.task).draft_mean, config, values, learnt.changes);
+  update_used(attempt, *learnt.reward, state.progress(attempt.task).draft_mean, config, values,
+              learnt.changes);
 }
 
 void learn_refine(const Attempt& attempt, const LearnConfig& config, ValueTable& values, Learnt& learnt) {
@@ -133,8 +142,8 @@ void learn_refine(const Attempt& attempt, const LearnConfig& config, ValueTable&
 
 }  // namespace
 
-Learnt learn_from(const Task& task, const Attempt& attempt, const LearningState& state, const LearnConfig& config,
-                  const FactsOf& facts_of, std::int64_t next_item) {
+Learnt learn_from(const Task& task, const Attempt& attempt, const LearningState& state,
+                  const LearnConfig& config, const FactsOf& facts_of, std::int64_t next_item) {
   Learnt learnt;
   const TaskProgress& progress = state.progress(task.id);
   learnt.best_before = progress.best_ns;
@@ -153,8 +162,8 @@ Learnt learn_from(const Task& task, const Attempt& attempt, const LearningState&
   learnt.items.push_back(trace_item(task, attempt, learnt.best_before, next_item));
   learnt.items.push_back(experience_item(task, attempt, facts_of, learnt.best_before, next_item + 1));
   if (learnt.items.front().feasible)
-    learnt.changes.push_back(
-        values.start_at(Stage::kRefine, learnt.items.front().id, learnt.reward_hat.value_or(0.0), attempt.sweep));
+    learnt.changes.push_back(values.start_at(Stage::kRefine, learnt.items.front().id,
+                                             learnt.reward_hat.value_or(0.0), attempt.sweep));
   return learnt;
 }
 

@@ -16,9 +16,9 @@ struct LearnConfig {
 // What an attempt showed about constructs; given by whoever can read the candidate's choices.
 using FactsOf = std::function<std::vector<Fact>(const Task&, const Candidate&, const Verdict&)>;
 
-// What the attempt's commit changes, from the state that the commits before it left. New items are numbered from
-// `next_item`. An attempt without verdict changes nothing.
-Learnt learn_from(const Task& task, const Attempt& attempt, const LearningState& state, const LearnConfig& config,
-                  const FactsOf& facts_of, std::int64_t next_item);
+// What the attempt's commit changes, from the state that the commits before it left. New items are numbered
+// from `next_item`. An attempt without verdict changes nothing.
+Learnt learn_from(const Task& task, const Attempt& attempt, const LearningState& state,
+                  const LearnConfig& config, const FactsOf& facts_of, std::int64_t next_item);
 
 }  // namespace evk

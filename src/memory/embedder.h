@@ -18,11 +18,12 @@ class Embedder {
   virtual std::vector<float> embed(std::string_view text) const = 0;
 };
 
-// Offline fallback: words and word pairs hashed into 1024 signed buckets, sublinear term frequency, inverse document
-// frequency taken from `corpus`. Equal corpus and text give equal bits on every machine.
+// Offline fallback: words and word pairs hashed into 1024 signed buckets, sublinear term frequency, inverse
+// document frequency taken from `corpus`. Equal corpus and text give equal bits on every machine.
 std::unique_ptr<Embedder> hashed_tf_idf(const std::vector<std::string>& corpus);
 
-// Lower-case words of a text: runs of letters and digits, split at underscores and where a capital begins a word.
+// Lower-case words of a text: runs of letters and digits, split at underscores and where a capital begins a
+// word.
 std::vector<std::string> words_of(std::string_view text);
 
 }  // namespace evk

@@ -20,7 +20,8 @@ void LearningState::note_feasible(TaskProgress& task, const Attempt& attempt, co
   }
   if (trace.latency_ns && !task.first_ns) task.first_ns = trace.latency_ns;
   // An exact duplicate of a start point is none of its own.
-  const bool known = std::find(task.start_hashes.begin(), task.start_hashes.end(), trace.source_hash) != task.start_hashes.end();
+  const bool known = std::find(task.start_hashes.begin(), task.start_hashes.end(), trace.source_hash) !=
+                     task.start_hashes.end();
   if (!known && task.start_points.size() < kStartPointsMax) {
     task.start_points.push_back(trace.id);
     task.start_hashes.push_back(trace.source_hash);
@@ -61,7 +62,8 @@ const TaskProgress& LearningState::progress(const TaskId& task) const {
 }
 
 std::int64_t LearningState::solved() const {
-  return std::count_if(tasks_.begin(), tasks_.end(), [](const auto& entry) { return entry.second.first_feasible.has_value(); });
+  return std::count_if(tasks_.begin(), tasks_.end(),
+                       [](const auto& entry) { return entry.second.first_feasible.has_value(); });
 }
 
 }  // namespace evk

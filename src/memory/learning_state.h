@@ -1,5 +1,6 @@
-// All that learning has made of the attempts so far, as a fold over them: values, normaliser, and where each task stands.
-// A store holds the attempts; folding them again gives this state bit for bit, which is how a campaign resumes.
+// All that learning has made of the attempts so far, as a fold over them: values, normaliser, and where each
+// task stands. A store holds the attempts; folding them again gives this state bit for bit, which is how a
+// campaign resumes.
 #pragma once
 
 #include <map>
@@ -14,17 +15,17 @@ namespace evk {
 
 // Where one task stands. `start_points` is P(x) of the paper (3.4).
 struct TaskProgress {
-  std::int64_t budget_used = 0;          // attempts that reached a verdict
-  std::optional<double> best_ns;         // b: the lowest latency of a feasible candidate
+  std::int64_t budget_used = 0;   // attempts that reached a verdict
+  std::optional<double> best_ns;  // b: the lowest latency of a feasible candidate
   std::optional<AttemptId> best_attempt;
   std::optional<AttemptId> first_feasible;
   std::optional<std::int64_t> first_feasible_sweep, first_compiled_sweep;
-  std::optional<double> first_ns;        // latency of the first feasible candidate with one
-  double draft_mean = -1;                // EMA of r1: what a never-used item is taken to be worth (learning.md 4.2)
-  std::vector<ItemId> start_points;      // feasible traces of distinct source
-  std::vector<std::string> start_hashes; // their source hashes
+  std::optional<double> first_ns;  // latency of the first feasible candidate with one
+  double draft_mean = -1;          // EMA of r1: what a never-used item is taken to be worth (learning.md 4.2)
+  std::vector<ItemId> start_points;                // feasible traces of distinct source
+  std::vector<std::string> start_hashes;           // their source hashes
   std::map<ItemId, std::vector<ItemId>> children;  // traces refined from a start point, in commit order
-  std::optional<ItemId> last_failure;    // trace of the last attempt, if it failed
+  std::optional<ItemId> last_failure;              // trace of the last attempt, if it failed
   bool operator==(const TaskProgress&) const = default;
 };
 

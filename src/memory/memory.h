@@ -1,5 +1,5 @@
-// What is known, shared by all tasks: items with their vectors. Items are only ever added, between sweeps; reading is safe
-// from several threads while none adds.
+// What is known, shared by all tasks: items with their vectors. Items are only ever added, between sweeps;
+// reading is safe from several threads while none adds.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What each memory item has been worth, by stage: Q1 in drafting, Q2 in refining (paper 3.2, appendix A: one value per
-// memory entry and stage). One writer or many readers.
+// What each memory item has been worth, by stage: Q1 in drafting, Q2 in refining (paper 3.2, appendix A: one
+// value per memory entry and stage). One writer or many readers.
 #pragma once
 
 #include <map>
@@ -19,7 +19,8 @@ class ValueTable {
   // The learnt value, or `unused` for an item that was never used.
   double value_or(Stage stage, ItemId item, double unused) const;
   // Applies eq. 4 and returns the change. A first update starts from `unused`, the value that ranking used.
-  ValueChange update(Stage stage, ItemId item, double reward, double alpha, double unused, std::int64_t sweep);
+  ValueChange update(Stage stage, ItemId item, double reward, double alpha, double unused,
+                     std::int64_t sweep);
   // Gives a new start point its first value: its own normalised reward, counted once (learning.md 4.2).
   ValueChange start_at(Stage stage, ItemId item, double value, std::int64_t sweep);
   // Puts a stored value back.

@@ -19,8 +19,8 @@ class VectorIndex {
   explicit VectorIndex(std::size_t dimension) : dimension_(dimension) {}
   // REQUIRES: `vector` is L2-normalised (or zero) and has the index's dimension.
   void add(ItemId item, std::span<const float> vector);
-  // The `k` nearest items that `wanted` admits, most similar first, ties by lower id. Fewer if fewer are admitted.
-  // Safe from several threads while none adds.
+  // The `k` nearest items that `wanted` admits, most similar first, ties by lower id. Fewer if fewer are
+  // admitted. Safe from several threads while none adds.
   std::vector<Neighbour> nearest(std::span<const float> query, std::size_t k,
                                  const std::function<bool(ItemId)>& wanted) const;
   double similarity(ItemId item, std::span<const float> query) const;

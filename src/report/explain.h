@@ -1,5 +1,5 @@
-// Everything about one attempt, for a person or as JSON: what was recalled and why, the prompt, the answer, the verdict, what
-// was learnt.
+// Everything about one attempt, for a person or as JSON: what was recalled and why, the prompt, the answer,
+// the verdict, what was learnt.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

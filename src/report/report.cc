@@ -38,7 +38,8 @@ void count(TaskRow& row, const Attempt& a) {
 }
 
 std::string stage_of(const TaskRow& row) {
-  if (row.best_latency_ns && row.first_latency_ns && *row.best_latency_ns < *row.first_latency_ns) return "refined";
+  if (row.best_latency_ns && row.first_latency_ns && *row.best_latency_ns < *row.first_latency_ns)
+    return "refined";
   if (row.first_feasible_sweep) return "feasible";
   return row.first_compiled_sweep ? "compiled" : "none";
 }
@@ -46,7 +47,8 @@ std::string stage_of(const TaskRow& row) {
 std::vector<SweepRow> curve_of(const std::vector<TaskRow>& tasks, const std::vector<StoredAttempt>& log) {
   std::vector<SweepRow> curve;
   for (const auto& [attempt, learnt] : log) {
-    while (static_cast<std::int64_t>(curve.size()) < attempt.sweep) curve.push_back({static_cast<std::int64_t>(curve.size()) + 1});
+    while (static_cast<std::int64_t>(curve.size()) < attempt.sweep)
+      curve.push_back({static_cast<std::int64_t>(curve.size()) + 1});
     ++curve[static_cast<std::size_t>(attempt.sweep) - 1].attempts;
   }
   for (auto& row : curve)
@@ -57,16 +59,20 @@ std::vector<SweepRow> curve_of(const std::vector<TaskRow>& tasks, const std::vec
   return curve;
 }
 
-std::vector<ValueRow> values_of(const std::vector<ItemPtr>& items, const std::map<std::pair<Stage, ItemId>, ItemValue>& values) {
+std::vector<ValueRow> values_of(const std::vector<ItemPtr>& items,
+                                const std::map<std::pair<Stage, ItemId>, ItemValue>& values) {
   std::map<std::pair<std::string, std::string>, std::vector<double>> used;
   std::map<std::string, std::int64_t> total;
   for (const auto& item : items) ++total[std::string(name_of(item->kind))];
   for (const auto& [key, value] : values)
-    used[{std::string(name_of(key.first)), std::string(name_of(items[static_cast<std::size_t>(key.second.number) - 1]->kind))}].push_back(value.q);
+    used[{std::string(name_of(key.first)),
+          std::string(name_of(items[static_cast<std::size_t>(key.second.number) - 1]->kind))}]
+        .push_back(value.q);
   std::vector<ValueRow> rows;
   for (auto& [key, qs] : used) {
     std::sort(qs.begin(), qs.end());
-    rows.push_back({key.first, key.second, total[key.second], static_cast<std::int64_t>(qs.size()), qs.front(), qs[qs.size() / 2], qs.back()});
+    rows.push_back({key.first, key.second, total[key.second], static_cast<std::int64_t>(qs.size()),
+                    qs.front(), qs[qs.size() / 2], qs.back()});
   }
   return rows;
 }
@@ -76,7 +82,9 @@ json maybe_json(const std::optional<double>& v) { return v ? json(*v) : json(nul
 json maybe_json(const std::optional<std::int64_t>& v) { return v ? json(*v) : json(nullptr); }
 
 std::string speedup_text(const TaskRow& row) {
-  return row.first_latency_ns && row.best_latency_ns ? fmt::format("{:.2f}x", *row.first_latency_ns / *row.best_latency_ns) : "-";
+  return row.first_latency_ns && row.best_latency_ns
+             ? fmt::format("{:.2f}x", *row.first_latency_ns / *row.best_latency_ns)
+             : "-";
 }
 
 std::string saved_in(const std::map<std::string, std::string>& saved, const std::string& task) {
@@ -87,11 +95,14 @@ std::string saved_in(const std::map<std::string, std::string>& saved, const std:
 std::string table_text(const Report& report, const std::map<std::string, std::string>& saved) {
   std::size_t width = 4;
   for (const auto& row : report.tasks) width = std::max(width, row.task.size());
-  std::string text = fmt::format("{:<{}}  {:<8}  {:>8}  {:>14}  {:>10}  {:>10}  {:>8}  {}\n", "task", width, "stage", "attempts",
-                                 "first feasible", "first", "best", "speedup", "kernel");
+  std::string text = fmt::format("{:<{}}  {:<8}  {:>8}  {:>14}  {:>10}  {:>10}  {:>8}  {}\n", "task", width,
+                                 "stage", "attempts", "first feasible", "first", "best", "speedup", "kernel");
   for (const auto& row : report.tasks) {
-    const std::string place = row.first_feasible_sweep ? saved_in(saved, row.task) : fmt::format("last: {} [{}]", row.last_gate, row.last_code);
-    text += fmt::format("{:<{}}  {:<8}  {:>8}  {:>14}  {:>10}  {:>10}  {:>8}  {}\n", row.task, width, row.stage, row.attempts,
+    const std::string place = row.first_feasible_sweep
+                                  ? saved_in(saved, row.task)
+                                  : fmt::format("last: {} [{}]", row.last_gate, row.last_code);
+    text += fmt::format("{:<{}}  {:<8}  {:>8}  {:>14}  {:>10}  {:>10}  {:>8}  {}\n", row.task, width,
+                        row.stage, row.attempts,
                         row.first_feasible_sweep ? fmt::format("sweep {}", *row.first_feasible_sweep) : "-",
                         maybe(row.first_latency_ns), maybe(row.best_latency_ns), speedup_text(row), place);
   }
@@ -136,7 +147,9 @@ Result<Report> make_report(Store& store) {
     report.prompt_tokens += attempt.answer.prompt_tokens;
     report.answer_tokens += attempt.answer.answer_tokens;
     const auto row = row_of.find(attempt.task.text);
-    if (row == row_of.end()) return failure(fmt::format("store: attempt {} names unknown task {}", attempt.id.number, attempt.task.text));
+    if (row == row_of.end())
+      return failure(
+          fmt::format("store: attempt {} names unknown task {}", attempt.id.number, attempt.task.text));
     if (attempt.verdict)
       count(report.tasks[row->second], attempt);
     else
@@ -160,37 +173,68 @@ std::optional<double> mean_speedup(const Report& report) {
 }
 
 std::string to_text(const Report& report, const std::map<std::string, std::string>& saved) {
-  const auto solved = std::count_if(report.tasks.begin(), report.tasks.end(), [](const TaskRow& r) { return r.first_feasible_sweep.has_value(); });
+  const auto solved = std::count_if(report.tasks.begin(), report.tasks.end(),
+                                    [](const TaskRow& r) { return r.first_feasible_sweep.has_value(); });
   std::string text = table_text(report, saved) + "\n" + curve_text(report) + "\n";
-  text += fmt::format("{} of {} tasks feasible after {} attempts", solved, report.tasks.size(), report.attempts);
+  text +=
+      fmt::format("{} of {} tasks feasible after {} attempts", solved, report.tasks.size(), report.attempts);
   if (!report.sweeps.empty()) text += fmt::format("; {} in the first sweep", report.sweeps.front().feasible);
-  if (const auto speedup = mean_speedup(report)) text += fmt::format("; mean speedup within the operator {:.2f}x", *speedup);
+  if (const auto speedup = mean_speedup(report))
+    text += fmt::format("; mean speedup within the operator {:.2f}x", *speedup);
   text += ".\nLatencies are simulated on the NPU twin.\n";
   if (report.infrastructure_errors)
-    text += fmt::format("{} attempts ended without a verdict (infrastructure); they used no budget.\n", report.infrastructure_errors);
+    text += fmt::format("{} attempts ended without a verdict (infrastructure); they used no budget.\n",
+                        report.infrastructure_errors);
   for (const auto& v : report.values)
-    text += fmt::format("values {:<6} {:<10}  {} of {} items used; Q low {:.2f}, median {:.2f}, high {:.2f}\n", v.stage, v.kind, v.used, v.items, v.low, v.median, v.high);
-  return text + fmt::format("seed {}; fingerprint {}\n", report.config.count("seed") ? report.config.at("seed") : "?", report.fingerprint);
+    text +=
+        fmt::format("values {:<6} {:<10}  {} of {} items used; Q low {:.2f}, median {:.2f}, high {:.2f}\n",
+                    v.stage, v.kind, v.used, v.items, v.low, v.median, v.high);
+  return text + fmt::format("seed {}; fingerprint {}\n",
+                            report.config.count("seed") ? report.config.at("seed") : "?", report.fingerprint);
 }
 
 json to_json(const Report& report, const std::map<std::string, std::string>& saved) {
   json tasks = json::array(), sweeps = json::array(), values = json::array();
   for (const auto& r : report.tasks)
-    tasks.push_back({{"task", r.task}, {"category", r.category}, {"stage", r.stage}, {"feasible", r.first_feasible_sweep.has_value()},
-                     {"attempts", r.attempts}, {"first_compiled_sweep", maybe_json(r.first_compiled_sweep)},
-                     {"first_feasible_sweep", maybe_json(r.first_feasible_sweep)}, {"first_latency_ns", maybe_json(r.first_latency_ns)},
-                     {"best_latency_ns", maybe_json(r.best_latency_ns)}, {"best_attempt", maybe_json(r.best_attempt)},
-                     {"simulated", r.simulated}, {"last_gate", r.last_gate}, {"last_code", r.last_code},
+    tasks.push_back({{"task", r.task},
+                     {"category", r.category},
+                     {"stage", r.stage},
+                     {"feasible", r.first_feasible_sweep.has_value()},
+                     {"attempts", r.attempts},
+                     {"first_compiled_sweep", maybe_json(r.first_compiled_sweep)},
+                     {"first_feasible_sweep", maybe_json(r.first_feasible_sweep)},
+                     {"first_latency_ns", maybe_json(r.first_latency_ns)},
+                     {"best_latency_ns", maybe_json(r.best_latency_ns)},
+                     {"best_attempt", maybe_json(r.best_attempt)},
+                     {"simulated", r.simulated},
+                     {"last_gate", r.last_gate},
+                     {"last_code", r.last_code},
                      {"kernel", saved.count(r.task) ? json(saved.at(r.task)) : json(nullptr)}});
   for (const auto& s : report.sweeps)
-    sweeps.push_back({{"sweep", s.sweep}, {"attempts", s.attempts}, {"compiled", s.compiled}, {"feasible", s.feasible}});
+    sweeps.push_back(
+        {{"sweep", s.sweep}, {"attempts", s.attempts}, {"compiled", s.compiled}, {"feasible", s.feasible}});
   for (const auto& v : report.values)
-    values.push_back({{"stage", v.stage}, {"kind", v.kind}, {"items", v.items}, {"used", v.used}, {"q_low", v.low}, {"q_median", v.median}, {"q_high", v.high}});
-  return {{"schema", 1}, {"tasks", tasks}, {"sweeps", sweeps}, {"values", values}, {"config", report.config},
+    values.push_back({{"stage", v.stage},
+                      {"kind", v.kind},
+                      {"items", v.items},
+                      {"used", v.used},
+                      {"q_low", v.low},
+                      {"q_median", v.median},
+                      {"q_high", v.high}});
+  return {{"schema", 1},
+          {"tasks", tasks},
+          {"sweeps", sweeps},
+          {"values", values},
+          {"config", report.config},
           {"seed", report.config.count("seed") ? report.config.at("seed") : ""},
-          {"cost", {{"attempts", report.attempts}, {"infrastructure_errors", report.infrastructure_errors},
-                    {"prompt_tokens", report.prompt_tokens}, {"answer_tokens", report.answer_tokens}, {"wall_ms_mean", report.wall_ms_mean}}},
-          {"speedup_mean", maybe_json(mean_speedup(report))}, {"fingerprint", report.fingerprint}};
+          {"cost",
+           {{"attempts", report.attempts},
+            {"infrastructure_errors", report.infrastructure_errors},
+            {"prompt_tokens", report.prompt_tokens},
+            {"answer_tokens", report.answer_tokens},
+            {"wall_ms_mean", report.wall_ms_mean}}},
+          {"speedup_mean", maybe_json(mean_speedup(report))},
+          {"fingerprint", report.fingerprint}};
 }
 
 Result<std::vector<BestKernel>> best_kernels(Store& store) {
@@ -200,7 +244,8 @@ Result<std::vector<BestKernel>> best_kernels(Store& store) {
   std::vector<BestKernel> kernels;
   for (const auto& row : report.tasks)
     if (row.best_attempt)
-      kernels.push_back({row.task, *row.best_attempt, row.best_latency_ns, log[static_cast<std::size_t>(*row.best_attempt) - 1].attempt.candidate.files});
+      kernels.push_back({row.task, *row.best_attempt, row.best_latency_ns,
+                         log[static_cast<std::size_t>(*row.best_attempt) - 1].attempt.candidate.files});
   return kernels;
 }
 

@@ -14,8 +14,8 @@ namespace evk {
 
 struct TaskRow {
   std::string task, category;
-  std::string stage;              // furthest: "none", "compiled", "feasible", "refined"
-  std::int64_t attempts = 0;      // that used budget
+  std::string stage;          // furthest: "none", "compiled", "feasible", "refined"
+  std::int64_t attempts = 0;  // that used budget
   std::optional<std::int64_t> first_compiled_sweep, first_feasible_sweep;
   std::optional<double> first_latency_ns, best_latency_ns;
   std::optional<std::int64_t> best_attempt;
@@ -50,7 +50,8 @@ Result<Report> make_report(Store& store);
 // Geometric mean of first / best latency over the tasks with both; unset if none.
 std::optional<double> mean_speedup(const Report& report);
 
-// For a terminal: a table, a summary, the curve by sweep. `saved` names where kernels were written, by task; may be empty.
+// For a terminal: a table, a summary, the curve by sweep. `saved` names where kernels were written, by task;
+// may be empty.
 std::string to_text(const Report& report, const std::map<std::string, std::string>& saved);
 nlohmann::json to_json(const Report& report, const std::map<std::string, std::string>& saved);
 

@@ -13,7 +13,8 @@ namespace {
 
 class ReportTest : public testing::Test {
  protected:
-  ReportTest() : folder_(std::filesystem::temp_directory_path() / ("evk report " + std::to_string(getpid()))) {
+  ReportTest()
+      : folder_(std::filesystem::temp_directory_path() / ("evk report " + std::to_string(getpid()))) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     store_ = *Store::open((folder_ / "run.evk").string());
@@ -22,7 +23,8 @@ class ReportTest : public testing::Test {
     seed.name = "api/exp";
     seed.source = "seed";
     seed_ = std::make_shared<const MemoryItem>(seed);
-    EXPECT_TRUE(store_->begin_campaign({{"seed", "7"}}, {{{"relu"}, "activation", "a"}, {{"gelu"}, "activation", "b"}}, {seed}));
+    EXPECT_TRUE(store_->begin_campaign(
+        {{"seed", "7"}}, {{{"relu"}, "activation", "a"}, {{"gelu"}, "activation", "b"}}, {seed}));
     commit("relu", 1, Verdict{Unbuilt{{{"compile.error", "no Log"}}, ""}, {}, {}, {}, ""});
     commit("gelu", 1, std::nullopt);
     commit("relu", 2, measured(400));
@@ -31,7 +33,9 @@ class ReportTest : public testing::Test {
   }
   ~ReportTest() override { std::filesystem::remove_all(folder_); }
 
-  static Verdict measured(double ns) { return {Measured{ns, true, {{}, "vector_bound", {}}}, {}, true, {}, ""}; }
+  static Verdict measured(double ns) {
+    return {Measured{ns, true, {{}, "vector_bound", {}}}, {}, true, {}, ""};
+  }
   void commit(const char* task, std::int64_t sweep, std::optional<Verdict> verdict) {
     Attempt a;
     a.id = {++n_};
@@ -88,7 +92,8 @@ TEST_F(ReportTest, gives_the_files_of_the_fastest_kernel) {
 TEST_F(ReportTest, explains_an_attempt_with_what_was_shown_and_learnt) {
   const auto text = explain_text(*store_, {3}, true);
   ASSERT_TRUE(text) << text.error().text();
-  for (const char* part : {"api/exp", "explore", "propensity 0.500", "the prompt", "simulated latency 400 ns", "code 3"})
+  for (const char* part :
+       {"api/exp", "explore", "propensity 0.500", "the prompt", "simulated latency 400 ns", "code 3"})
     EXPECT_NE(text->find(part), std::string::npos) << part << " in\n" << *text;
   const auto json = explain_json(*store_, {3});
   ASSERT_TRUE(json);

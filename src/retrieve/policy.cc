@@ -25,8 +25,8 @@ struct Counts {
   }
 };
 
-std::vector<std::size_t> eligible(const std::vector<PoolEntry>& pool, const Counts& counts, const PolicyConfig& config,
-                                  bool within_quota) {
+std::vector<std::size_t> eligible(const std::vector<PoolEntry>& pool, const Counts& counts,
+                                  const PolicyConfig& config, bool within_quota) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < pool.size(); ++i)
     if (!counts.task_is_full(*pool[i].item, config.per_task_max) &&
@@ -43,22 +43,23 @@ bool ranks_before(const PoolEntry& a, const PoolEntry& b) {
   return a.item->id < b.item->id;
 }
 
-std::vector<ContextItem> choose(std::vector<PoolEntry> pool, const PolicyConfig& config, double epsilon, Random& random) {
+std::vector<ContextItem> choose(std::vector<PoolEntry> pool, const PolicyConfig& config, double epsilon,
+                                Random& random) {
   std::vector<ContextItem> chosen;
   Counts counts;
   for (int slot = 0; slot < config.slots; ++slot) {
     auto candidates = eligible(pool, counts, config, true);
     if (candidates.empty()) candidates = eligible(pool, counts, config, false);
     if (candidates.empty()) break;
-    const auto best = *std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
-      return ranks_before(pool[a], pool[b]);
-    });
+    const auto best =
+        *std::min_element(candidates.begin(), candidates.end(),
+                          [&](std::size_t a, std::size_t b) { return ranks_before(pool[a], pool[b]); });
     const bool explore = random.coin(epsilon);
     const auto pick = explore ? candidates[random.below(candidates.size())] : best;
     const double by_chance = epsilon / static_cast<double>(candidates.size());
     const PoolEntry& entry = pool[pick];
-    chosen.push_back({entry.item, explore ? SelectedBy::kExplore : SelectedBy::kGreedy, slot, entry.similarity,
-                      entry.value, (pick == best ? 1 - epsilon : 0) + by_chance, true});
+    chosen.push_back({entry.item, explore ? SelectedBy::kExplore : SelectedBy::kGreedy, slot,
+                      entry.similarity, entry.value, (pick == best ? 1 - epsilon : 0) + by_chance, true});
     counts.add(*entry.item);
     pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(pick));
   }

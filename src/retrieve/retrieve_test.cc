@@ -9,7 +9,8 @@
 namespace evk {
 namespace {
 
-PoolEntry entry(std::int64_t id, double value, double similarity = 0, ItemKind kind = ItemKind::kTrace, const char* task = nullptr) {
+PoolEntry entry(std::int64_t id, double value, double similarity = 0, ItemKind kind = ItemKind::kTrace,
+                const char* task = nullptr) {
   MemoryItem i;
   i.id = {id};
   i.kind = kind;
@@ -96,7 +97,9 @@ class RetrieverTest : public testing::Test {
   Task task_;
 };
 
-TEST_F(RetrieverTest, drafting_with_an_empty_memory_gives_an_empty_context) { EXPECT_TRUE(draft().items.empty()); }
+TEST_F(RetrieverTest, drafting_with_an_empty_memory_gives_an_empty_context) {
+  EXPECT_TRUE(draft().items.empty());
+}
 
 TEST_F(RetrieverTest, drafting_is_shown_traces_of_other_tasks_only) {
   make(ItemKind::kTrace, "softmax rows", "softmax");
@@ -110,7 +113,8 @@ TEST_F(RetrieverTest, drafting_is_shown_traces_of_other_tasks_only) {
 }
 
 TEST_F(RetrieverTest, recalls_lambda_times_n_and_prefers_what_is_near) {
-  for (int i = 0; i < 30; ++i) make(ItemKind::kTrace, i % 2 ? "softmax rows exp" : "conv weights", ("t" + std::to_string(i)).c_str());
+  for (int i = 0; i < 30; ++i)
+    make(ItemKind::kTrace, i % 2 ? "softmax rows exp" : "conv weights", ("t" + std::to_string(i)).c_str());
   fill();
   const auto context = draft();
   EXPECT_EQ(context.pool_size, 10);
@@ -120,7 +124,7 @@ TEST_F(RetrieverTest, recalls_lambda_times_n_and_prefers_what_is_near) {
 TEST_F(RetrieverTest, finds_api_items_by_the_names_of_an_error_and_of_shown_code) {
   make(ItemKind::kApi, "zzz").names = {"Exp"};
   make(ItemKind::kApi, "yyy").names = {"Ln"};
-  make(ItemKind::kApi, "xxx").static_bundle = true;
+  make(ItemKind::kApi, "vvv").static_bundle = true;
   make(ItemKind::kPractice, "www").answers = {"compile.error"};
   MemoryItem& failed = make(ItemKind::kTrace, "softmax", "softmax", false);
   failed.text = "no member named 'Log'; did you mean 'Ln'";
@@ -140,11 +144,13 @@ TEST_F(RetrieverTest, finds_api_items_by_the_names_of_an_error_and_of_shown_code
   EXPECT_EQ(context.chosen(SelectedBy::kApiStatic).front()->item->id.number, 3);
   std::vector<std::int64_t> exact;
   for (const auto* c : context.chosen(SelectedBy::kApiExact)) exact.push_back(c->item->id.number);
-  EXPECT_EQ(exact, (std::vector<std::int64_t>{2, 4, 1})) << "the error's names first, then its pitfall, then shown code";
+  EXPECT_EQ(exact, (std::vector<std::int64_t>{2, 4, 1}))
+      << "the error's names first, then its pitfall, then shown code";
 }
 
 TEST_F(RetrieverTest, drops_the_lowest_value_first_when_the_budget_is_short) {
-  for (int i = 0; i < 4; ++i) make(ItemKind::kTrace, "softmax", ("t" + std::to_string(i)).c_str()).text = std::string(1000, 'x');
+  for (int i = 0; i < 4; ++i)
+    make(ItemKind::kTrace, "softmax", ("t" + std::to_string(i)).c_str()).text = std::string(1000, 'x');
   fill();
   Attempt a;
   a.task = {"x"};
@@ -167,7 +173,8 @@ TEST_F(RetrieverTest, refines_from_the_start_point_of_highest_value_and_shows_it
     Attempt a;
     a.id = {id};
     a.task = task_.id;
-    a.verdict = id < 3 ? Verdict{Measured{100.0 - static_cast<double>(id - 1), true, {}}, {}, {}, {}, ""} : Verdict{Unbuilt{}, {}, {}, {}, ""};
+    a.verdict = id < 3 ? Verdict{Measured{100.0 - static_cast<double>(id - 1), true, {}}, {}, {}, {}, ""}
+                       : Verdict{Unbuilt{}, {}, {}, {}, ""};
     Learnt l;
     MemoryItem trace = *memory_.at({id});
     trace.source_hash = std::to_string(id);
@@ -185,7 +192,8 @@ TEST_F(RetrieverTest, refines_from_the_start_point_of_highest_value_and_shows_it
   RetrieveConfig heuristic;
   heuristic.by_value = false;
   Random again(5);
-  EXPECT_EQ(retrieve_for_refine(task_, memory_, state_, heuristic, {2, 0}, again).start()->id, ItemId{2}) << "lowest latency";
+  EXPECT_EQ(retrieve_for_refine(task_, memory_, state_, heuristic, {2, 0}, again).start()->id, ItemId{2})
+      << "lowest latency";
 }
 
 }  // namespace

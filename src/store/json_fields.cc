@@ -50,8 +50,9 @@ std::string files_to_json(const std::vector<SourceFile>& files) {
 }
 
 Result<std::vector<SourceFile>> files_from_json(const std::string& text) {
-  return list_from<SourceFile>(
-      text, [](const json& j) { return SourceFile{j.at(0).get<std::string>(), j.at(1).get<std::string>()}; });
+  return list_from<SourceFile>(text, [](const json& j) {
+    return SourceFile{j.at(0).get<std::string>(), j.at(1).get<std::string>()};
+  });
 }
 
 std::string choices_to_json(const std::vector<Choice>& choices) {
@@ -60,6 +61,8 @@ std::string choices_to_json(const std::vector<Choice>& choices) {
   return dump(list);
 }
 
-Result<std::vector<Choice>> choices_from_json(const std::string& text) { return list_from<Choice>(text, choice_from); }
+Result<std::vector<Choice>> choices_from_json(const std::string& text) {
+  return list_from<Choice>(text, choice_from);
+}
 
 }  // namespace evk

@@ -1,4 +1,5 @@
-// The tables of a store, schema 1 (docs/formats.md describes each). Append in a new schema, never change in place.
+// The tables of a store, schema 1 (docs/formats.md describes each). Append in a new schema, never change in
+// place.
 #pragma once
 
 namespace evk {

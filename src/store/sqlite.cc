@@ -12,7 +12,7 @@ namespace {
 
 tl::unexpected<Error> sqlite_failure(sqlite3* db, const std::string& what) {
   const int code = sqlite3_errcode(db);
-  const Retry retry = code == SQLITE_BUSY || code == SQLITE_LOCKED ? Retry::kSameCall
+  const Retry retry = code == SQLITE_BUSY || code == SQLITE_LOCKED  ? Retry::kSameCall
                       : code == SQLITE_FULL || code == SQLITE_IOERR ? Retry::kAfterFix
                                                                     : Retry::kNever;
   return failure(fmt::format("store: {}: {}", what, sqlite3_errmsg(db)), retry);
@@ -37,8 +37,8 @@ Statement& Statement::bind(double value) {
 
 Statement& Statement::bind(std::string_view text) {
   const auto size = static_cast<sqlite3_uint64>(text.size());
-  EVK_CHECK(sqlite3_bind_text64(statement_, next_++, text.data() ? text.data() : "", size, SQLITE_TRANSIENT, SQLITE_UTF8) ==
-            SQLITE_OK);
+  EVK_CHECK(sqlite3_bind_text64(statement_, next_++, text.data() ? text.data() : "", size, SQLITE_TRANSIENT,
+                                SQLITE_UTF8) == SQLITE_OK);
   return *this;
 }
 
@@ -73,7 +73,8 @@ int Statement::columns() const { return sqlite3_column_count(statement_); }
 
 std::string Statement::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-  return bytes ? std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))) : std::string();
+  return bytes ? std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)))
+               : std::string();
 }
 
 std::optional<double> Statement::maybe_real(int column) const {
@@ -85,7 +86,8 @@ std::optional<std::int64_t> Statement::maybe_integer(int column) const {
 }
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path, Mode mode) {
-  const int flags = mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int flags =
+      mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* db = nullptr;
   if (sqlite3_open_v2(path.c_str(), &db, flags | SQLITE_OPEN_NOMUTEX, nullptr) != SQLITE_OK) {
     const std::string why = db ? sqlite3_errmsg(db) : "out of memory";
@@ -103,7 +105,8 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, Mode m
 Database::~Database() { sqlite3_close(db_); }
 
 Status Database::execute(const std::string& sql) {
-  if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return sqlite_failure(db_, path_);
+  if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+    return sqlite_failure(db_, path_);
   return {};
 }
 

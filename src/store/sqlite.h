@@ -60,7 +60,8 @@ class Statement {
 class Database {
  public:
   enum class Mode { kReadOnly, kReadWrite };
-  // Opens the file; read-write creates it. Read-only never takes a write lock and fails if the file is not there.
+  // Opens the file; read-write creates it. Read-only never takes a write lock and fails if the file is not
+  // there.
   static Result<std::unique_ptr<Database>> open(const std::string& path, Mode mode);
   ~Database();
   Database(const Database&) = delete;

@@ -22,9 +22,9 @@ Result<Stage> stage_named(const std::string& name) {
 }
 
 Result<SelectedBy> selected_by_named(const std::string& name) {
-  for (const auto by : {SelectedBy::kGreedy, SelectedBy::kExplore, SelectedBy::kApiStatic, SelectedBy::kApiExact,
-                        SelectedBy::kApiSemantic, SelectedBy::kStart, SelectedBy::kChild, SelectedBy::kPinned,
-                        SelectedBy::kVariant})
+  for (const auto by : {SelectedBy::kGreedy, SelectedBy::kExplore, SelectedBy::kApiStatic,
+                        SelectedBy::kApiExact, SelectedBy::kApiSemantic, SelectedBy::kStart,
+                        SelectedBy::kChild, SelectedBy::kPinned, SelectedBy::kVariant})
     if (name_of(by) == name) return by;
   return failure(fmt::format("store: unknown selection '{}'", name));
 }
@@ -32,13 +32,17 @@ Result<SelectedBy> selected_by_named(const std::string& name) {
 // An advisory lock on a file beside the store; released by the kernel however the process ends.
 Result<int> take_lock(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return failure(fmt::format("store: cannot create {}: check that the folder exists and is writable", path), Retry::kAfterFix);
+  if (fd < 0)
+    return failure(fmt::format("store: cannot create {}: check that the folder exists and is writable", path),
+                   Retry::kAfterFix);
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     char who[32] = {};
     const auto n = ::pread(fd, who, sizeof who - 1, 0);
     ::close(fd);
-    return failure(fmt::format("store: in use by another run (process {}); wait for it, or give another --store", n > 0 ? who : "?"),
-                   Retry::kAfterFix);
+    return failure(
+        fmt::format("store: in use by another run (process {}); wait for it, or give another --store",
+                    n > 0 ? who : "?"),
+        Retry::kAfterFix);
   }
   const std::string pid = fmt::format("{}", ::getpid());
   if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, pid.data(), pid.size(), 0) < 0)
@@ -54,8 +58,9 @@ Result<int> schema_of(Database& db) {
 
 Status check_schema(const std::string& path, int schema) {
   if (schema == kStoreSchema) return {};
-  return failure(fmt::format("store: {} has schema {}, this program reads schema {}; use the version that wrote it", path,
-                             schema, kStoreSchema));
+  return failure(
+      fmt::format("store: {} has schema {}, this program reads schema {}; use the version that wrote it",
+                  path, schema, kStoreSchema));
 }
 
 // Runs `write` inside one transaction.
@@ -95,7 +100,8 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
 
 Result<std::unique_ptr<Store>> Store::read(const std::string& path) {
   if (::access(path.c_str(), R_OK) != 0)
-    return failure(fmt::format("store: {} is not there or not readable; `evokernel run --store {}` makes one", path, path),
+    return failure(fmt::format("store: {} is not there or not readable; `evokernel run --store {}` makes one",
+                               path, path),
                    Retry::kAfterFix);
   EVK_TRY(auto db, Database::open(path, Database::Mode::kReadOnly));
   auto store = std::unique_ptr<Store>(new Store(std::move(db)));
@@ -108,8 +114,8 @@ Store::~Store() {
   if (lock_fd_ >= 0) ::close(lock_fd_);
 }
 
-Status Store::begin_campaign(const std::map<std::string, std::string>& meta, const std::vector<StoredTask>& tasks,
-                             const std::vector<MemoryItem>& seeds) {
+Status Store::begin_campaign(const std::map<std::string, std::string>& meta,
+                             const std::vector<StoredTask>& tasks, const std::vector<MemoryItem>& seeds) {
   EVK_CHECK(is_new_);
   const Status done = transaction(*db_, [&]() -> Status {
     EVK_TRY(auto put_meta, db_->prepare("INSERT INTO meta VALUES(?,?)"));
@@ -127,7 +133,8 @@ Status Store::begin_campaign(const std::map<std::string, std::string>& meta, con
 }
 
 Status Store::set_meta(const std::string& key, const std::string& value) {
-  EVK_TRY(auto put, db_->prepare("INSERT INTO meta VALUES(?,?) ON CONFLICT(key) DO UPDATE SET value=excluded.value"));
+  EVK_TRY(auto put,
+          db_->prepare("INSERT INTO meta VALUES(?,?) ON CONFLICT(key) DO UPDATE SET value=excluded.value"));
   return put.bind(key).bind(value).run();
 }
 
@@ -141,7 +148,8 @@ Result<std::string> Store::put_blob(const std::string& bytes) {
 Result<std::string> Store::blob(const std::string& hash) {
   EVK_TRY(auto get, db_->prepare("SELECT bytes FROM blob WHERE hash=?"));
   EVK_TRY(const bool row, get.bind(hash).step());
-  if (!row) return failure(fmt::format("store: {}: text {} is missing; the file is damaged", db_->path(), hash));
+  if (!row)
+    return failure(fmt::format("store: {}: text {} is missing; the file is damaged", db_->path(), hash));
   return get.text(0);
 }
 
@@ -149,8 +157,15 @@ Status Store::put_item(const MemoryItem& i) {
   EVK_TRY(const auto text, put_blob(i.text));
   EVK_TRY(const auto key_text, put_blob(i.key_text));
   EVK_TRY(const auto files, put_blob(files_to_json(i.files)));
-  EVK_TRY(auto put, db_->prepare("INSERT INTO item VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
-  put.bind(i.id.number).bind(name_of(i.kind)).bind(i.name).bind(i.backend).bind(i.source).bind(i.title).bind(text);
+  EVK_TRY(auto put,
+          db_->prepare("INSERT INTO item VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+  put.bind(i.id.number)
+      .bind(name_of(i.kind))
+      .bind(i.name)
+      .bind(i.backend)
+      .bind(i.source)
+      .bind(i.title)
+      .bind(text);
   put.bind(key_text).bind(i.category).bind(facts_to_json(i.facts)).bind(strings_to_json(i.names));
   put.bind(strings_to_json(i.answers)).bind(i.static_bundle);
   put.bind(i.task ? std::optional(i.task->text) : std::nullopt);
@@ -165,14 +180,26 @@ Status Store::put_attempt(const Attempt& a, const Learnt& l) {
   EVK_TRY(const auto prompt, put_blob(a.prompt));
   EVK_TRY(const auto answer, put_blob(a.answer.text));
   EVK_TRY(const auto files, put_blob(files_to_json(a.candidate.files)));
-  EVK_TRY(auto put, db_->prepare("INSERT INTO attempt VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
-  put.bind(a.id.number).bind(a.task.text).bind(a.sweep).bind(name_of(a.context.stage)).bind(a.context.pool_size);
+  EVK_TRY(
+      auto put,
+      db_->prepare("INSERT INTO attempt VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+  put.bind(a.id.number)
+      .bind(a.task.text)
+      .bind(a.sweep)
+      .bind(name_of(a.context.stage))
+      .bind(a.context.pool_size);
   put.bind(a.context.lambda).bind(a.context.epsilon).bind(prompt).bind(answer).bind(a.answer.model);
-  put.bind(a.answer.prompt_tokens).bind(a.answer.answer_tokens).bind(files).bind(choices_to_json(a.candidate.choices));
+  put.bind(a.answer.prompt_tokens)
+      .bind(a.answer.answer_tokens)
+      .bind(files)
+      .bind(choices_to_json(a.candidate.choices));
   put.bind(a.candidate.hypothesis);
   if (a.verdict)
     put.bind(to_json(*a.verdict).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
-        .bind(gate_of(*a.verdict)).bind(code_of(*a.verdict)).bind(is_feasible(*a.verdict)).bind(latency_ns(*a.verdict));
+        .bind(gate_of(*a.verdict))
+        .bind(code_of(*a.verdict))
+        .bind(is_feasible(*a.verdict))
+        .bind(latency_ns(*a.verdict));
   else
     put.bind_null().bind_null().bind_null().bind_null().bind_null();
   put.bind(a.infrastructure_error).bind(l.reward).bind(l.reward_hat).bind(l.best_before).bind(l.best_after);
@@ -184,8 +211,16 @@ Status Store::put_uses(const Attempt& a) {
   EVK_TRY(auto put, db_->prepare("INSERT INTO use VALUES(?,?,?,?,?,?,?,?,?)"));
   int position = 0;
   for (const auto& u : a.context.items)
-    EVK_TRY_STATUS(put.bind(a.id.number).bind(position++).bind(u.item->id.number).bind(name_of(u.by)).bind(u.slot)
-                       .bind(u.similarity).bind(u.value).bind(u.propensity).bind(u.updated).run());
+    EVK_TRY_STATUS(put.bind(a.id.number)
+                       .bind(position++)
+                       .bind(u.item->id.number)
+                       .bind(name_of(u.by))
+                       .bind(u.slot)
+                       .bind(u.similarity)
+                       .bind(u.value)
+                       .bind(u.propensity)
+                       .bind(u.updated)
+                       .run());
   return {};
 }
 
@@ -194,15 +229,31 @@ Status Store::put_changes(AttemptId id, const std::vector<ValueChange>& changes)
   EVK_TRY(auto put_q, db_->prepare("INSERT OR REPLACE INTO q VALUES(?,?,?,?,?,?,?)"));
   int position = 0;
   for (const auto& c : changes) {
-    EVK_TRY_STATUS(put.bind(id.number).bind(position++).bind(name_of(c.stage)).bind(c.item.number).bind(c.before.q)
-                       .bind(c.before.n).bind(c.after.q).bind(c.after.n).bind(c.after.sum_r).bind(c.after.sum_r2).run());
-    EVK_TRY_STATUS(put_q.bind(name_of(c.stage)).bind(c.item.number).bind(c.after.q).bind(c.after.n).bind(c.after.sum_r)
-                       .bind(c.after.sum_r2).bind(c.after.last_sweep).run());
+    EVK_TRY_STATUS(put.bind(id.number)
+                       .bind(position++)
+                       .bind(name_of(c.stage))
+                       .bind(c.item.number)
+                       .bind(c.before.q)
+                       .bind(c.before.n)
+                       .bind(c.after.q)
+                       .bind(c.after.n)
+                       .bind(c.after.sum_r)
+                       .bind(c.after.sum_r2)
+                       .run());
+    EVK_TRY_STATUS(put_q.bind(name_of(c.stage))
+                       .bind(c.item.number)
+                       .bind(c.after.q)
+                       .bind(c.after.n)
+                       .bind(c.after.sum_r)
+                       .bind(c.after.sum_r2)
+                       .bind(c.after.last_sweep)
+                       .run());
   }
   return {};
 }
 
-Status Store::write_commit(const Attempt& attempt, const Learnt& learnt, const std::map<std::string, double>& wall_ms) {
+Status Store::write_commit(const Attempt& attempt, const Learnt& learnt,
+                           const std::map<std::string, double>& wall_ms) {
   step("attempt");
   EVK_TRY_STATUS(put_attempt(attempt, learnt));
   step("uses");
@@ -212,12 +263,14 @@ Status Store::write_commit(const Attempt& attempt, const Learnt& learnt, const s
   step("values");
   EVK_TRY_STATUS(put_changes(attempt.id, learnt.changes));
   EVK_TRY(auto put_clock, db_->prepare("INSERT INTO clock VALUES(?,?,?)"));
-  for (const auto& [name, ms] : wall_ms) EVK_TRY_STATUS(put_clock.bind(attempt.id.number).bind(name).bind(ms).run());
+  for (const auto& [name, ms] : wall_ms)
+    EVK_TRY_STATUS(put_clock.bind(attempt.id.number).bind(name).bind(ms).run());
   step("before_commit");
   return {};
 }
 
-Status Store::commit(const Attempt& attempt, const Learnt& learnt, const std::map<std::string, double>& wall_ms) {
+Status Store::commit(const Attempt& attempt, const Learnt& learnt,
+                     const std::map<std::string, double>& wall_ms) {
   EVK_TRY_STATUS(transaction(*db_, [&] { return write_commit(attempt, learnt, wall_ms); }));
   step("committed");
   return {};
@@ -287,8 +340,9 @@ Status Store::read_uses(const std::vector<ItemPtr>& items, std::vector<StoredAtt
     if (attempt >= attempts.size() || item >= items.size())
       return failure(fmt::format("store: {}: a use names an unknown attempt or item", db_->path()));
     EVK_TRY(const auto by, selected_by_named(get.text(3)));
-    attempts[attempt].attempt.context.items.push_back({items[item], by, static_cast<int>(get.integer(4)), get.real(5),
-                                                       get.real(6), get.real(7), get.integer(8) != 0});
+    attempts[attempt].attempt.context.items.push_back({items[item], by, static_cast<int>(get.integer(4)),
+                                                       get.real(5), get.real(6), get.real(7),
+                                                       get.integer(8) != 0});
   }
 }
 
@@ -298,7 +352,8 @@ Status Store::read_changes(std::vector<StoredAttempt>& attempts) {
     EVK_TRY(const bool row, get.step());
     if (!row) return {};
     const auto index = static_cast<std::size_t>(get.integer(0)) - 1;
-    if (index >= attempts.size()) return failure(fmt::format("store: {}: a value change names an unknown attempt", db_->path()));
+    if (index >= attempts.size())
+      return failure(fmt::format("store: {}: a value change names an unknown attempt", db_->path()));
     ValueChange c;
     EVK_TRY(c.stage, stage_named(get.text(2)));
     c.item = {get.integer(3)};
@@ -326,14 +381,16 @@ Result<std::vector<StoredAttempt>> Store::attempts(const std::vector<ItemPtr>& i
     a.context.lambda = get.real(5), a.context.epsilon = get.real(6);
     EVK_TRY(a.prompt, blob(get.text(7)));
     EVK_TRY(a.answer.text, blob(get.text(8)));
-    a.answer.model = get.text(9), a.answer.prompt_tokens = get.integer(10), a.answer.answer_tokens = get.integer(11);
+    a.answer.model = get.text(9), a.answer.prompt_tokens = get.integer(10),
+    a.answer.answer_tokens = get.integer(11);
     EVK_TRY(const auto files, blob(get.text(12)));
     EVK_TRY(a.candidate.files, files_from_json(files));
     EVK_TRY(a.candidate.choices, choices_from_json(get.text(13)));
     a.candidate.hypothesis = get.text(14);
     if (!get.is_null(15)) {
       const auto json = nlohmann::json::parse(get.text(15), nullptr, false);
-      if (json.is_discarded()) return failure(fmt::format("store: verdict of attempt {} is no JSON", a.id.number));
+      if (json.is_discarded())
+        return failure(fmt::format("store: verdict of attempt {} is no JSON", a.id.number));
       EVK_TRY(a.verdict, verdict_from(json));
     }
     a.infrastructure_error = get.text(20);
@@ -345,7 +402,8 @@ Result<std::vector<StoredAttempt>> Store::attempts(const std::vector<ItemPtr>& i
   EVK_TRY_STATUS(read_uses(items, found));
   EVK_TRY_STATUS(read_changes(found));
   for (const auto& item : items)
-    if (item->attempt && item->attempt->number <= static_cast<std::int64_t>(found.size()) && item->source == "run")
+    if (item->attempt && item->attempt->number <= static_cast<std::int64_t>(found.size()) &&
+        item->source == "run")
       found[static_cast<std::size_t>(item->attempt->number) - 1].learnt.items.push_back(*item);
   return found;
 }
@@ -357,7 +415,8 @@ Result<std::map<std::pair<Stage, ItemId>, ItemValue>> Store::values() {
     EVK_TRY(const bool row, get.step());
     if (!row) return found;
     EVK_TRY(const Stage stage, stage_named(get.text(0)));
-    found[{stage, ItemId{get.integer(1)}}] = {get.real(2), get.integer(3), get.real(4), get.real(5), get.integer(6)};
+    found[{stage, ItemId{get.integer(1)}}] = {get.real(2), get.integer(3), get.real(4), get.real(5),
+                                              get.integer(6)};
   }
 }
 
@@ -374,9 +433,10 @@ Result<std::map<std::string, double>> Store::wall_ms_mean() {
 Result<std::string> Store::fingerprint() {
   Sha256 sha;
   for (const char* query :
-       {"SELECT * FROM meta ORDER BY key", "SELECT * FROM task ORDER BY position", "SELECT * FROM blob ORDER BY hash",
-        "SELECT * FROM item ORDER BY item_id", "SELECT * FROM attempt ORDER BY attempt_id",
-        "SELECT * FROM use ORDER BY attempt_id, position", "SELECT * FROM value_change ORDER BY attempt_id, position",
+       {"SELECT * FROM meta ORDER BY key", "SELECT * FROM task ORDER BY position",
+        "SELECT * FROM blob ORDER BY hash", "SELECT * FROM item ORDER BY item_id",
+        "SELECT * FROM attempt ORDER BY attempt_id", "SELECT * FROM use ORDER BY attempt_id, position",
+        "SELECT * FROM value_change ORDER BY attempt_id, position",
         "SELECT * FROM q ORDER BY stage, item_id"}) {
     EVK_TRY(auto get, db_->prepare(query));
     sha.field(query);

@@ -1,6 +1,6 @@
-// The record of a campaign: one SQLite file in WAL mode. Each attempt is one transaction that holds everything: prompt,
-// context with propensities, answer, verdict, rewards, values before and after, new items (learning.md 7). Whatever is
-// reported or resumed is read from here. One thread at a time.
+// The record of a campaign: one SQLite file in WAL mode. Each attempt is one transaction that holds
+// everything: prompt, context with propensities, answer, verdict, rewards, values before and after, new items
+// (learning.md 7). Whatever is reported or resumed is read from here. One thread at a time.
 #pragma once
 
 #include <functional>
@@ -28,13 +28,13 @@ struct StoredTask {
 // An attempt as it was committed. `attempt.context` items point into the list given to `attempts`.
 struct StoredAttempt {
   Attempt attempt;
-  Learnt learnt;   // `items` hold ids only
+  Learnt learnt;  // `items` hold ids only
 };
 
 class Store {
  public:
-  // Opens for writing and creates what is missing; holds a lock file, so that a second writer gets an Error that says who
-  // holds it. `read` opens an existing store without any lock.
+  // Opens for writing and creates what is missing; holds a lock file, so that a second writer gets an Error
+  // that says who holds it. `read` opens an existing store without any lock.
   static Result<std::unique_ptr<Store>> open(const std::string& path);
   static Result<std::unique_ptr<Store>> read(const std::string& path);
   ~Store();
@@ -76,7 +76,8 @@ class Store {
   Status put_attempt(const Attempt& attempt, const Learnt& learnt);
   Status put_uses(const Attempt& attempt);
   Status put_changes(AttemptId id, const std::vector<ValueChange>& changes);
-  Status write_commit(const Attempt& attempt, const Learnt& learnt, const std::map<std::string, double>& wall_ms);
+  Status write_commit(const Attempt& attempt, const Learnt& learnt,
+                      const std::map<std::string, double>& wall_ms);
   Status read_uses(const std::vector<ItemPtr>& items, std::vector<StoredAttempt>& attempts);
   Status read_changes(std::vector<StoredAttempt>& attempts);
 

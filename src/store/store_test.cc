@@ -35,7 +35,8 @@ class StoreTest : public testing::Test {
     auto store = Store::open(path_);
     EXPECT_TRUE(store) << store.error().text();
     if ((*store)->is_new()) {
-      EXPECT_TRUE((*store)->begin_campaign({{"seed", "7"}}, {{{"demo/relu"}, "activation", "abc"}}, {seed()}));
+      EXPECT_TRUE(
+          (*store)->begin_campaign({{"seed", "7"}}, {{{"demo/relu"}, "activation", "abc"}}, {seed()}));
     }
     return *std::move(store);
   }
@@ -49,7 +50,8 @@ class StoreTest : public testing::Test {
     a.prompt = "write a relu";
     a.answer = {"text \xff not UTF-8", "composer", 3, 4};
     a.candidate.files = {{"op_kernel/relu.cpp", "void relu() {}"}};
-    a.context.items = {{std::make_shared<const MemoryItem>(seed()), SelectedBy::kGreedy, 0, 0.5, -1, 0.7, true}};
+    a.context.items = {
+        {std::make_shared<const MemoryItem>(seed()), SelectedBy::kGreedy, 0, 0.5, -1, 0.7, true}};
     a.verdict = Verdict{Measured{100.0 + static_cast<double>(n), true, {}}, {}, true, {}, "h"};
     Learnt l;
     l.reward = 1;
@@ -124,19 +126,21 @@ TEST_F(StoreTest, refuses_a_second_writer_and_says_who_holds_it) {
   auto first = begun();
   auto second = Store::open(path_);
   ASSERT_FALSE(second);
-  EXPECT_NE(second.error().message.find(std::to_string(getpid())), std::string::npos) << second.error().text();
+  EXPECT_NE(second.error().message.find(std::to_string(getpid())), std::string::npos)
+      << second.error().text();
   EXPECT_TRUE(Store::read(path_)) << "reading needs no lock";
 }
 
 TEST_F(StoreTest, says_what_is_wrong_with_a_file_that_is_no_store) {
-  std::ofstream(path_) << "this is no database, only text that is long enough to be read as a header of one ........";
+  std::ofstream(path_)
+      << "this is no database, only text that is long enough to be read as a header of one ........";
   EXPECT_FALSE(Store::open(path_));
   EXPECT_FALSE(Store::read(path_));
   EXPECT_FALSE(Store::read((folder_ / "nowhere.evk").string()));
 }
 
-// Ends the process by SIGKILL at every point of every commit in turn; what was acknowledged must be there afterwards,
-// nothing half, and going on must lead to the same store.
+// Ends the process by SIGKILL at every point of every commit in turn; what was acknowledged must be there
+// afterwards, nothing half, and going on must lead to the same store.
 TEST_F(StoreTest, keeps_every_acknowledged_attempt_wherever_the_process_is_killed) {
   const auto run_all = [&](int kill_at) {
     auto store = begun();
