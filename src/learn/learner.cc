@@ -128,7 +128,7 @@ void learn_draft(const Attempt& attempt, const LearningState& state, const Learn
               learnt.changes);
 }
 
-void learn_refine(const Attempt& attempt, const LearnConfig& config, ValueTable& values, Learnt& learnt) {
+void learn_refine(const Attempt& attempt, const LearnConfig& config, const ValueTable& values, Learnt& learnt) {
   learnt.reward = refine_reward(*attempt.verdict, learnt.best_before);
   if (is_normalised(*attempt.verdict, learnt.best_before)) {
     Normaliser normaliser(config.normaliser, learnt.normaliser);
@@ -150,7 +150,7 @@ Learnt learn_from(const Task& task, const Attempt& attempt, const LearningState&
   learnt.best_after = progress.best_ns;
   learnt.normaliser = state.normaliser();
   if (!attempt.verdict) return learnt;
-  ValueTable values = state.values();
+  const ValueTable& values = state.values();
   if (!task.structurally_constant) {  // a task that cannot tell right from wrong teaches nothing
     if (attempt.context.stage == Stage::kDraft)
       learn_draft(attempt, state, config, values, learnt);
@@ -162,7 +162,7 @@ Learnt learn_from(const Task& task, const Attempt& attempt, const LearningState&
   learnt.items.push_back(trace_item(task, attempt, learnt.best_before, next_item));
   learnt.items.push_back(experience_item(task, attempt, facts_of, learnt.best_before, next_item + 1));
   if (learnt.items.front().feasible)
-    learnt.changes.push_back(values.start_at(Stage::kRefine, learnt.items.front().id,
+    learnt.changes.push_back(ValueTable::start_at(Stage::kRefine, learnt.items.front().id,
                                              learnt.reward_hat.value_or(0.0), attempt.sweep));
   return learnt;
 }

@@ -15,6 +15,7 @@ TEST(ValueTable, moves_towards_the_reward_by_the_step) {
   EXPECT_DOUBLE_EQ(moved_towards(0.2, -1, 0.1), 0.08);
   ValueTable table;
   const auto change = table.update(Stage::kDraft, {1}, 1.0, 0.3, -1.0, 4);
+  table.restore(change.stage, change.item, change.after);
   EXPECT_DOUBLE_EQ(change.before.q, -1.0);
   EXPECT_DOUBLE_EQ(change.after.q, -0.4);
   EXPECT_EQ(table.find(Stage::kDraft, {1})->n, 1);
@@ -27,7 +28,8 @@ TEST(ValueTable, never_leaves_the_range_of_its_rewards) {
   std::uniform_real_distribution<double> uniform(-3, 3);
   ValueTable table;
   for (int i = 0; i < 10000; ++i) {
-    table.update(Stage::kRefine, {i % 7}, uniform(engine), 0.3, 0.0, i);
+    const auto change = table.update(Stage::kRefine, {i % 7}, uniform(engine), 0.3, 0.0, i);
+    table.restore(change.stage, change.item, change.after);
     EXPECT_LE(std::abs(table.find(Stage::kRefine, {i % 7})->q), 3.0);
   }
 }

@@ -15,19 +15,16 @@ double ValueTable::value_or(Stage stage, ItemId item, double unused) const {
 }
 
 ValueChange ValueTable::update(Stage stage, ItemId item, double reward, double alpha, double unused,
-                               std::int64_t sweep) {
+                               std::int64_t sweep) const {
   ItemValue before = find(stage, item).value_or(ItemValue{});
   if (before.n == 0) before.q = unused;
-  ItemValue after{moved_towards(before.q, reward, alpha), before.n + 1, before.sum_r + reward,
-                  before.sum_r2 + reward * reward, sweep};
-  values_[{stage, item}] = after;
+  const ItemValue after{moved_towards(before.q, reward, alpha), before.n + 1, before.sum_r + reward,
+                        before.sum_r2 + reward * reward, sweep};
   return {stage, item, before, after};
 }
 
 ValueChange ValueTable::start_at(Stage stage, ItemId item, double value, std::int64_t sweep) {
-  const ItemValue after{value, 1, value, value * value, sweep};
-  values_[{stage, item}] = after;
-  return {stage, item, {}, after};
+  return {stage, item, {}, {value, 1, value, value * value, sweep}};
 }
 
 }  // namespace evk

@@ -18,12 +18,12 @@ class ValueTable {
   std::optional<ItemValue> find(Stage stage, ItemId item) const;
   // The learnt value, or `unused` for an item that was never used.
   double value_or(Stage stage, ItemId item, double unused) const;
-  // Applies eq. 4 and returns the change. A first update starts from `unused`, the value that ranking used.
-  ValueChange update(Stage stage, ItemId item, double reward, double alpha, double unused,
-                     std::int64_t sweep);
-  // Gives a new start point its first value: its own normalised reward, counted once (learning.md 4.2).
-  ValueChange start_at(Stage stage, ItemId item, double value, std::int64_t sweep);
-  // Puts a stored value back.
+  // The change that eq. 4 makes for `reward`; `restore` applies it. A first update starts from `unused`, the value that
+  // ranking used.
+  ValueChange update(Stage stage, ItemId item, double reward, double alpha, double unused, std::int64_t sweep) const;
+  // The first value of a new start point: its own normalised reward, counted once (learning.md 4.2).
+  static ValueChange start_at(Stage stage, ItemId item, double value, std::int64_t sweep);
+  // Takes over a value: that of a change, or a stored one.
   void restore(Stage stage, ItemId item, const ItemValue& value) { values_[{stage, item}] = value; }
 
   const std::map<std::pair<Stage, ItemId>, ItemValue>& all() const { return values_; }
