@@ -1,5 +1,5 @@
-// Overhead of the agent per attempt, without model and verifier, with 10,000 items in memory: retrieval, learning, commit.
-// Baseline of the ratio: one exact scan over as many vectors of the same dimension.
+// Overhead of the agent per attempt, without model and verifier, with 10,000 items in memory: retrieval,
+// learning, commit. Baseline of the ratio: one exact scan over as many vectors of the same dimension.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -25,7 +25,8 @@ MemoryItem item_number(std::int64_t n) {
   item.latency_ns = 1000.0 + static_cast<double>(n);
   item.source = "run";
   item.name = fmt::format("item/{}", n);
-  item.key_text = fmt::format("operator {} rows {} softmax exp sum norm {} relu {}", n % kTasks, n % 7, n % 13, n % 17);
+  item.key_text =
+      fmt::format("operator {} rows {} softmax exp sum norm {} relu {}", n % kTasks, n % 7, n % 13, n % 17);
   item.text = std::string(500, 'x');
   if (item.kind == ItemKind::kTrace) item.files = {{"op_kernel/a.cpp", std::string(4000, 'y')}};
   item.source_hash = item.name;
@@ -45,7 +46,8 @@ struct World {
     Learnt l;
     for (std::int64_t n = 1; n <= kItems; ++n) {
       memory.add(item_number(n));
-      if (n % 2) l.changes.push_back({Stage::kDraft, {n}, {}, {0.001 * static_cast<double>(n % 100), 1, 0, 0, 1}});
+      if (n % 2)
+        l.changes.push_back({Stage::kDraft, {n}, {}, {0.001 * static_cast<double>(n % 100), 1, 0, 0, 1}});
     }
     state.apply(a, l);
   }
@@ -69,13 +71,15 @@ Attempt attempt_of(Context context) {
 
 void scan(benchmark::State& bench) {
   const auto query = world().memory.embed(world().task.key_text());
-  for (auto _ : bench) benchmark::DoNotOptimize(world().memory.index().nearest(query, 10, [](ItemId) { return true; }));
+  for (auto _ : bench)
+    benchmark::DoNotOptimize(world().memory.index().nearest(query, 10, [](ItemId) { return true; }));
 }
 
 void retrieve(benchmark::State& bench) {
   for (auto _ : bench) {
     Random random(1);
-    benchmark::DoNotOptimize(retrieve_for_draft(world().task, world().memory, world().state, {}, {2, 0.3}, random));
+    benchmark::DoNotOptimize(
+        retrieve_for_draft(world().task, world().memory, world().state, {}, {2, 0.3}, random));
   }
 }
 
@@ -84,11 +88,13 @@ void attempt(benchmark::State& bench) {
   std::filesystem::create_directories(folder);
   auto store = *Store::open((folder / "bench.evk").string());
   const auto facts = [](const Task&, const Candidate&, const Verdict&) { return std::vector<Fact>{}; };
-  if (!store->begin_campaign({{"seed", "1"}}, {{world().task.id, "", ""}}, {})) bench.SkipWithError("cannot begin");
+  if (!store->begin_campaign({{"seed", "1"}}, {{world().task.id, "", ""}}, {}))
+    bench.SkipWithError("cannot begin");
   std::int64_t id = 0;
   for (auto _ : bench) {
     Random random(1);
-    Attempt a = attempt_of(retrieve_for_draft(world().task, world().memory, world().state, {}, {2, 0.3}, random));
+    Attempt a =
+        attempt_of(retrieve_for_draft(world().task, world().memory, world().state, {}, {2, 0.3}, random));
     a.id = {++id};
     const Learnt learnt = learn_from(world().task, a, world().state, {}, facts, kItems + 2 * id);
     if (!store->commit(a, learnt, {})) bench.SkipWithError("cannot commit");

@@ -19,7 +19,9 @@ struct ReadOptions {
 
 std::shared_ptr<ReadOptions> read_options(CLI::App& command) {
   auto options = std::make_shared<ReadOptions>();
-  command.add_option("--store", options->store, "The campaign's record")->envname("EVK_STORE")->capture_default_str();
+  command.add_option("--store", options->store, "The campaign's record")
+      ->envname("EVK_STORE")
+      ->capture_default_str();
   command.add_flag("--json", options->json, "One JSON object instead of text");
   return options;
 }
@@ -44,7 +46,8 @@ int show(const ReadOptions& options, const Text& text, const Json& json) {
 }  // namespace
 
 void add_report(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("report", "Table of a campaign: how far each task came, how fast its kernel is");
+  CLI::App* command =
+      app.add_subcommand("report", "Table of a campaign: how far each task came, how fast its kernel is");
   auto options = read_options(*command);
   command->add_option("STORE", options->store, "The campaign's record, the same as --store");
   command->callback([options, &exit_code] {
@@ -55,8 +58,9 @@ void add_report(CLI::App& app, int& exit_code) {
 }
 
 void add_explain(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("explain", "Everything about one attempt: what it was shown and why, its code, its verdict, what was learnt");
+  CLI::App* command = app.add_subcommand(
+      "explain",
+      "Everything about one attempt: what it was shown and why, its code, its verdict, what was learnt");
   auto options = read_options(*command);
   command->add_option("ATTEMPT", options->number, "Number of the attempt (see the report)")->required();
   command->add_flag("--prompt", options->prompt, "The exact prompt too");
@@ -70,10 +74,14 @@ void add_explain(CLI::App& app, int& exit_code) {
 void add_memory(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("memory", "What is known, and what it has been worth");
   command->require_subcommand(1);
-  CLI::App* stats = command->add_subcommand("stats", "Items by kind and source, and the spread of their values");
+  CLI::App* stats =
+      command->add_subcommand("stats", "Items by kind and source, and the spread of their values");
   auto stats_options = read_options(*stats);
-  stats->callback([stats_options, &exit_code] { exit_code = show(*stats_options, memory_stats_text, memory_stats_json); });
-  CLI::App* item = command->add_subcommand("show", "One item: its text, what it shows, its values and their history");
+  stats->callback([stats_options, &exit_code] {
+    exit_code = show(*stats_options, memory_stats_text, memory_stats_json);
+  });
+  CLI::App* item =
+      command->add_subcommand("show", "One item: its text, what it shows, its values and their history");
   auto item_options = read_options(*item);
   item->add_option("ITEM", item_options->number, "Number of the item")->required();
   item->callback([item_options, &exit_code] {

@@ -20,8 +20,10 @@ void print_json(const nlohmann::json& json) {
 
 int main(int argc, char** argv) {
   int exit_code = evk::kExitDone;
-  CLI::App app{"EvoKernel turns a PyTorch operator into a verified, fast NPU kernel, with a memory that learns what helps.\n"
-               "Start with: evokernel run --suite demo"};
+  CLI::App app{
+      "EvoKernel turns a PyTorch operator into a verified, fast NPU kernel, with a memory that learns what "
+      "helps.\n"
+      "Start with: evokernel run --suite demo"};
   app.name("evokernel");
   app.set_version_flag("--version", "evokernel " EVK_VERSION);
   app.require_subcommand(1);

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <toml++/toml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <toml++/toml.h>
 
 namespace evk {
 namespace {
@@ -28,8 +28,12 @@ Status parse_choice(const std::string& text, const std::vector<std::string>& kno
   return {};
 }
 
-Option text_option(const char* flag, const char* key, const char* variable, const char* help, std::string RunOptions::*field) {
-  return {flag, key, variable, help,
+Option text_option(const char* flag, const char* key, const char* variable, const char* help,
+                   std::string RunOptions::*field) {
+  return {flag,
+          key,
+          variable,
+          help,
           [field](RunOptions& o, const std::string& text) -> Status {
             o.*field = text;
             return {};
@@ -37,48 +41,83 @@ Option text_option(const char* flag, const char* key, const char* variable, cons
           [field](const RunOptions& o) { return o.*field; }};
 }
 
-Option choice_option(const char* flag, const char* key, const char* variable, const char* help, std::string RunOptions::*field,
-                     std::vector<std::string> known) {
-  return {flag, key, variable, help,
-          [field, known](RunOptions& o, const std::string& text) { return parse_choice(text, known, o.*field); },
-          [field](const RunOptions& o) { return o.*field; }};
+Option choice_option(const char* flag, const char* key, const char* variable, const char* help,
+                     std::string RunOptions::*field, std::vector<std::string> known) {
+  return {
+      flag,
+      key,
+      variable,
+      help,
+      [field, known](RunOptions& o, const std::string& text) { return parse_choice(text, known, o.*field); },
+      [field](const RunOptions& o) { return o.*field; }};
 }
 
 template <typename T>
-Option number_option(const char* flag, const char* key, const char* variable, const char* help, T RunOptions::*field, T low, T high) {
-  return {flag, key, variable, help,
-          [field, low, high](RunOptions& o, const std::string& text) { return parse_number(text, low, high, o.*field); },
+Option number_option(const char* flag, const char* key, const char* variable, const char* help,
+                     T RunOptions::*field, T low, T high) {
+  return {flag,
+          key,
+          variable,
+          help,
+          [field, low, high](RunOptions& o, const std::string& text) {
+            return parse_number(text, low, high, o.*field);
+          },
           [field](const RunOptions& o) { return fmt::format("{}", o.*field); }};
 }
 
 std::vector<Option> make_table() {
   using R = RunOptions;
   return {
-      text_option("--suite", "campaign.suite", "EVK_SUITE", "Tasks: 'demo', a folder of KernelBench files, or one file.", &R::suite),
-      text_option("--only", "campaign.only", "EVK_ONLY", "Which of them: leading numbers and names, '19-32,36,softmax'.", &R::only),
-      choice_option("--backend", "campaign.backend", "EVK_BACKEND", "Where kernels are built and run.", &R::backend, {"ascendc_twin"}),
-      text_option("--device", "campaign.device", "EVK_DEVICE", "Simulated device: a file of twin/devices.", &R::device),
-      choice_option("--generator", "generate.generator", "EVK_GENERATOR",
-                    "Who writes kernels: 'composer' (built in), 'command' (any program), 'replay' (a cassette).", &R::generator,
-                    {"composer", "command", "replay"}),
-      text_option("--command", "generate.command", "EVK_COMMAND", "Program of --generator command: prompt on stdin, answer on stdout.", &R::command),
-      text_option("--cassette", "generate.cassette", "EVK_CASSETTE", "Recorded answers of --generator replay.", &R::cassette),
+      text_option("--suite", "campaign.suite", "EVK_SUITE",
+                  "Tasks: 'demo', a folder of KernelBench files, or one file.", &R::suite),
+      text_option("--only", "campaign.only", "EVK_ONLY",
+                  "Which of them: leading numbers and names, '19-32,36,softmax'.", &R::only),
+      choice_option("--backend", "campaign.backend", "EVK_BACKEND", "Where kernels are built and run.",
+                    &R::backend, {"ascendc_twin"}),
+      text_option("--device", "campaign.device", "EVK_DEVICE", "Simulated device: a file of twin/devices.",
+                  &R::device),
+      choice_option(
+          "--generator", "generate.generator", "EVK_GENERATOR",
+          "Who writes kernels: 'composer' (built in), 'command' (any program), 'replay' (a cassette).",
+          &R::generator, {"composer", "command", "replay"}),
+      text_option("--command", "generate.command", "EVK_COMMAND",
+                  "Program of --generator command: prompt on stdin, answer on stdout.", &R::command),
+      text_option("--cassette", "generate.cassette", "EVK_CASSETTE",
+                  "Recorded answers of --generator replay.", &R::cassette),
       text_option("--record", "generate.record", "EVK_RECORD", "File to record every answer to.", &R::record),
-      choice_option("--tolerance", "verify.tolerance", "EVK_TOLERANCE", "Comparison that decides: 'strict' or 'paper' (1e-2).", &R::tolerance, {"strict", "paper"}),
-      number_option<std::int64_t>("--sweeps", "campaign.sweeps", "EVK_SWEEPS", "Attempts that each task may use, 1 to 10000.", &R::sweeps, 1, 10000),
-      number_option<std::uint64_t>("--seed", "campaign.seed", "EVK_SEED", "Names every random draw.", &R::seed, 0, UINT64_MAX),
-      number_option<std::int64_t>("--slots", "retrieve.slots", "EVK_SLOTS", "N: items chosen by value per attempt, 0 to 50.", &R::slots, 0, 50),
-      number_option<double>("--alpha", "learn.alpha", "EVK_ALPHA", "Share of each reward that is learnt, 0 to 1.", &R::alpha, 0, 1),
-      number_option<double>("--lambda", "retrieve.lambda", "EVK_LAMBDA", "Pool size at first, in multiples of N, 1 to 1000.", &R::lambda_start, 1, 1000),
-      number_option<double>("--lambda-max", "retrieve.lambda_max", "EVK_LAMBDA_MAX", "Pool size at most, in multiples of N.", &R::lambda_max, 1, 1000),
-      number_option<double>("--epsilon", "retrieve.epsilon", "EVK_EPSILON", "Share of slots filled by chance in the first sweep, 0 to 1.", &R::epsilon_start, 0, 1),
-      number_option<double>("--epsilon-end", "retrieve.epsilon_end", "EVK_EPSILON_END", "The same in the last sweep.", &R::epsilon_end, 0, 1),
-      choice_option("--policy", "retrieve.policy", "EVK_POLICY", "Rank by 'value' (learnt) or 'similarity' (ablation).", &R::policy, {"value", "similarity"}),
-      choice_option("--memory", "retrieve.memory", "EVK_MEMORY", "Memory 'shared' by all tasks or 'isolated' (ablation).", &R::memory, {"shared", "isolated"}),
-      number_option<int>("--jobs", "campaign.jobs", "EVK_JOBS", "Attempts at once, 1 to 256. Changes the speed only.", &R::jobs, 1, 256),
-      text_option("--store", "campaign.store", "EVK_STORE", "The campaign's record; the same store continues it.", &R::store),
+      choice_option("--tolerance", "verify.tolerance", "EVK_TOLERANCE",
+                    "Comparison that decides: 'strict' or 'paper' (1e-2).", &R::tolerance,
+                    {"strict", "paper"}),
+      number_option<std::int64_t>("--sweeps", "campaign.sweeps", "EVK_SWEEPS",
+                                  "Attempts that each task may use, 1 to 10000.", &R::sweeps, 1, 10000),
+      number_option<std::uint64_t>("--seed", "campaign.seed", "EVK_SEED", "Names every random draw.",
+                                   &R::seed, 0, UINT64_MAX),
+      number_option<std::int64_t>("--slots", "retrieve.slots", "EVK_SLOTS",
+                                  "N: items chosen by value per attempt, 0 to 50.", &R::slots, 0, 50),
+      number_option<double>("--alpha", "learn.alpha", "EVK_ALPHA",
+                            "Share of each reward that is learnt, 0 to 1.", &R::alpha, 0, 1),
+      number_option<double>("--lambda", "retrieve.lambda", "EVK_LAMBDA",
+                            "Pool size at first, in multiples of N, 1 to 1000.", &R::lambda_start, 1, 1000),
+      number_option<double>("--lambda-max", "retrieve.lambda_max", "EVK_LAMBDA_MAX",
+                            "Pool size at most, in multiples of N.", &R::lambda_max, 1, 1000),
+      number_option<double>("--epsilon", "retrieve.epsilon", "EVK_EPSILON",
+                            "Share of slots filled by chance in the first sweep, 0 to 1.", &R::epsilon_start,
+                            0, 1),
+      number_option<double>("--epsilon-end", "retrieve.epsilon_end", "EVK_EPSILON_END",
+                            "The same in the last sweep.", &R::epsilon_end, 0, 1),
+      choice_option("--policy", "retrieve.policy", "EVK_POLICY",
+                    "Rank by 'value' (learnt) or 'similarity' (ablation).", &R::policy,
+                    {"value", "similarity"}),
+      choice_option("--memory", "retrieve.memory", "EVK_MEMORY",
+                    "Memory 'shared' by all tasks or 'isolated' (ablation).", &R::memory,
+                    {"shared", "isolated"}),
+      number_option<int>("--jobs", "campaign.jobs", "EVK_JOBS",
+                         "Attempts at once, 1 to 256. Changes the speed only.", &R::jobs, 1, 256),
+      text_option("--store", "campaign.store", "EVK_STORE",
+                  "The campaign's record; the same store continues it.", &R::store),
       text_option("--out", "campaign.out", "EVK_OUT", "Folder for the best kernel of each task.", &R::out),
-      text_option("--cache", "campaign.cache", "EVK_CACHE", "Folder for task packs and compiled headers.", &R::cache),
+      text_option("--cache", "campaign.cache", "EVK_CACHE", "Folder for task packs and compiled headers.",
+                  &R::cache),
   };
 }
 
@@ -97,7 +136,8 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-Status set_by_key(RunOptions& options, const std::string& key, const std::string& value, const std::string& path) {
+Status set_by_key(RunOptions& options, const std::string& key, const std::string& value,
+                  const std::string& path) {
   std::vector<std::string> known;
   for (const auto& option : run_options()) {
     if (key == option.key) {
@@ -106,7 +146,8 @@ Status set_by_key(RunOptions& options, const std::string& key, const std::string
     }
     known.emplace_back(option.key);
   }
-  return failure(fmt::format("{}: unknown key '{}'; did you mean '{}'?", path, key, nearest_name(key, known)));
+  return failure(
+      fmt::format("{}: unknown key '{}'; did you mean '{}'?", path, key, nearest_name(key, known)));
 }
 
 Result<std::string> text_of(const toml::node& node) {
@@ -125,8 +166,9 @@ const std::vector<Option>& run_options() {
 
 std::string nearest_name(const std::string& name, const std::vector<std::string>& known) {
   if (known.empty()) return "";
-  return *std::min_element(known.begin(), known.end(),
-                           [&](const auto& a, const auto& b) { return edit_distance(a, name) < edit_distance(b, name); });
+  return *std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
+    return edit_distance(a, name) < edit_distance(b, name);
+  });
 }
 
 Status apply_file(RunOptions& options, const std::string& text, const std::string& path) {
@@ -134,7 +176,9 @@ Status apply_file(RunOptions& options, const std::string& text, const std::strin
     const toml::table root = toml::parse(text);
     for (const auto& [section, node] : root) {
       const toml::table* table = node.as_table();
-      if (!table) return failure(fmt::format("{}: '{}' stands outside a section; write it as [section]", path, section.str()));
+      if (!table)
+        return failure(
+            fmt::format("{}: '{}' stands outside a section; write it as [section]", path, section.str()));
       for (const auto& [name, value] : *table) {
         const std::string key = fmt::format("{}.{}", section.str(), name.str());
         const auto shown = text_of(value);

@@ -41,8 +41,9 @@ TEST(Options, unknown_key_names_the_nearest) {
 
 TEST(Options, bad_values_name_file_key_and_range) {
   RunOptions options;
-  for (const char* text : {"[campaign]\nsweeps = 0\n", "[campaign]\nsweeps = \"many\"\n", "[learn]\nalpha = 2\n", "[campaign\n",
-                           "sweeps = 3\n", "[campaign]\nsweeps = [1]\n", "[campaign]\nbackend = \"moon\"\n"}) {
+  for (const char* text :
+       {"[campaign]\nsweeps = 0\n", "[campaign]\nsweeps = \"many\"\n", "[learn]\nalpha = 2\n", "[campaign\n",
+        "sweeps = 3\n", "[campaign]\nsweeps = [1]\n", "[campaign]\nbackend = \"moon\"\n"}) {
     const Status bad = apply_file(options, text, "c.toml");
     ASSERT_FALSE(bad) << text;
     EXPECT_EQ(bad.error().message.rfind("c.toml", 0), 0u) << bad.error().message;

@@ -18,8 +18,9 @@ void Progress::on_attempt(const Attempt& attempt, const Learnt& learnt, std::int
 void Progress::on_sweep(const SweepSummary& s) {
   if (quiet_) return;
   if (terminal_) fmt::print(stderr, "\r\033[K");
-  fmt::print(stderr, "sweep {:>3}/{}: {} attempts, {} compiled, {} feasible; {} of {} tasks solved; {:.1f} s{}\n", s.sweep, s.sweeps, s.attempted,
-             s.compiled, s.feasible, s.solved, s.tasks, s.seconds,
+  fmt::print(stderr,
+             "sweep {:>3}/{}: {} attempts, {} compiled, {} feasible; {} of {} tasks solved; {:.1f} s{}\n",
+             s.sweep, s.sweeps, s.attempted, s.compiled, s.feasible, s.solved, s.tasks, s.seconds,
              s.infrastructure_errors ? fmt::format("; {} without a verdict", s.infrastructure_errors) : "");
 }
 

@@ -18,15 +18,20 @@ Result<std::string> resource_root() {
   };
   if (const char* home = std::getenv("EVOKERNEL_HOME")) {
     if (holds_all(home)) return std::string(home);
-    return failure(std::string("EVOKERNEL_HOME=") + home + " has no knowledge/ and twin/; point it at EvoKernel's folder", Retry::kAfterFix);
+    return failure(std::string("EVOKERNEL_HOME=") + home +
+                       " has no knowledge/ and twin/; point it at EvoKernel's folder",
+                   Retry::kAfterFix);
   }
   for (fs::path folder = executable_folder(); folder.has_relative_path(); folder = folder.parent_path())
     if (holds_all(folder)) return folder.string();
-  return failure("cannot find knowledge/ and twin/ above the program; set EVOKERNEL_HOME to EvoKernel's folder", Retry::kAfterFix);
+  return failure(
+      "cannot find knowledge/ and twin/ above the program; set EVOKERNEL_HOME to EvoKernel's folder",
+      Retry::kAfterFix);
 }
 
 std::string default_cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return std::string(cache) + "/evokernel";
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return std::string(cache) + "/evokernel";
   const char* home = std::getenv("HOME");
   return std::string(home && *home ? home : "/tmp") + "/.cache/evokernel";
 }

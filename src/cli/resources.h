@@ -7,7 +7,8 @@
 
 namespace evk {
 
-// The folder that holds them: $EVOKERNEL_HOME, else the nearest folder above the executable that has knowledge/ and twin/.
+// The folder that holds them: $EVOKERNEL_HOME, else the nearest folder above the executable that has
+// knowledge/ and twin/.
 Result<std::string> resource_root();
 // The folder of the running executable.
 std::string executable_folder();

@@ -14,7 +14,7 @@ namespace {
 // Moves each used item once towards the reward (eq. 4), in context order: items chosen by selection and the
 // start point, with equal credit.
 void update_used(const Attempt& attempt, double reward, double unused, const LearnConfig& config,
-                 ValueTable& values, std::vector<ValueChange>& changes) {
+                 const ValueTable& values, std::vector<ValueChange>& changes) {
   std::set<ItemId> seen;
   for (const auto& used : attempt.context.items)
     if (used.updated && seen.insert(used.item->id).second)
@@ -122,13 +122,14 @@ MemoryItem experience_item(const Task& task, const Attempt& attempt, const Facts
 }
 
 void learn_draft(const Attempt& attempt, const LearningState& state, const LearnConfig& config,
-                 ValueTable& values, Learnt& learnt) {
+                 const ValueTable& values, Learnt& learnt) {
   learnt.reward = draft_reward(*attempt.verdict);
   update_used(attempt, *learnt.reward, state.progress(attempt.task).draft_mean, config, values,
               learnt.changes);
 }
 
-void learn_refine(const Attempt& attempt, const LearnConfig& config, const ValueTable& values, Learnt& learnt) {
+void learn_refine(const Attempt& attempt, const LearnConfig& config, const ValueTable& values,
+                  Learnt& learnt) {
   learnt.reward = refine_reward(*attempt.verdict, learnt.best_before);
   if (is_normalised(*attempt.verdict, learnt.best_before)) {
     Normaliser normaliser(config.normaliser, learnt.normaliser);
@@ -163,7 +164,7 @@ Learnt learn_from(const Task& task, const Attempt& attempt, const LearningState&
   learnt.items.push_back(experience_item(task, attempt, facts_of, learnt.best_before, next_item + 1));
   if (learnt.items.front().feasible)
     learnt.changes.push_back(ValueTable::start_at(Stage::kRefine, learnt.items.front().id,
-                                             learnt.reward_hat.value_or(0.0), attempt.sweep));
+                                                  learnt.reward_hat.value_or(0.0), attempt.sweep));
   return learnt;
 }
 

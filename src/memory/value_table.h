@@ -18,9 +18,10 @@ class ValueTable {
   std::optional<ItemValue> find(Stage stage, ItemId item) const;
   // The learnt value, or `unused` for an item that was never used.
   double value_or(Stage stage, ItemId item, double unused) const;
-  // The change that eq. 4 makes for `reward`; `restore` applies it. A first update starts from `unused`, the value that
-  // ranking used.
-  ValueChange update(Stage stage, ItemId item, double reward, double alpha, double unused, std::int64_t sweep) const;
+  // The change that eq. 4 makes for `reward`; `restore` applies it. A first update starts from `unused`, the
+  // value that ranking used.
+  ValueChange update(Stage stage, ItemId item, double reward, double alpha, double unused,
+                     std::int64_t sweep) const;
   // The first value of a new start point: its own normalised reward, counted once (learning.md 4.2).
   static ValueChange start_at(Stage stage, ItemId item, double value, std::int64_t sweep);
   // Takes over a value: that of a change, or a stored one.
