@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <filesystem>
 #include <set>
 
 #include "generate/choice_book.h"
@@ -49,13 +47,6 @@ TEST(Lowering, names_the_operation_it_does_not_know) {
 }
 
 TEST(Printer, writes_three_files_and_the_list_of_its_choices) {
-  if (const char* folder = std::getenv("EVK_PRINT_TO"))
-    for (const auto& task : sample::usual_tasks())
-      for (const auto& file : project_of(task)) {
-        const auto path = std::filesystem::path(folder) / task.name / file.path;
-        std::filesystem::create_directories(path.parent_path());
-        std::ofstream(path) << file.text;
-      }
   for (const auto& task : sample::usual_tasks()) {
     const auto files = project_of(task);
     ASSERT_EQ(files.size(), 3u);
