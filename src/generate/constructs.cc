@@ -54,6 +54,7 @@ std::vector<Construct> table() {
       {"tail.length", kBehaviour, {{"remainder", 0.75}, {"full_tile", 0.25}}},
       // Sizes and blocks.
       {"block.split", kBehaviour, {{"ceil_clamped", 0.35}, {"floor", 0.4}, {"ceil_unclamped", 0.25}}},
+      {"block.meet", kBehaviour, {{"sync_all", 0.5}, {"none", 0.5}}},
       {"buffer.align", kBehaviour, {{"rounded_up", 0.5}, {"exact", 0.5}}},
       {"ub.budget", kBehaviour, {{"all_buffers", 0.4}, {"inputs_only", 0.6}}},
       {"host.core_count", kSpelling, {{"GetCoreNumAiv", 0.5}, {"GetAivNum", 0.25}, {"GetVectorCoreNum", 0.25}}},
@@ -64,6 +65,8 @@ std::vector<Construct> table() {
       {"sched.blocks", kSchedule, {{"one", 0.3, true}, {"eight", 0.4}, {"all", 0.3}}},
       {"sched.buffers", kSchedule, {{"single", 0.5, true}, {"double", 0.5}}},
       {"sched.tile", kSchedule, {{"t1024", 0.3, true}, {"t2048", 0.2}, {"t4096", 0.2}, {"t8192", 0.1}, {"ub_max", 0.2}}},
+      {"sched.moments", kSchedule, {{"two_pass", 0.7, true}, {"one_pass", 0.3}}},
+      {"sched.resident", kSchedule, {{"never", 0.6, true}, {"short_rows", 0.4}}},
       {"sched.whole", kSchedule, {{"one_block", 0.6, true}, {"partial_sums", 0.4}}},
   };
   std::sort(all.begin(), all.end(), [](const Construct& a, const Construct& b) { return a.name < b.name; });

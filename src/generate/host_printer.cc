@@ -102,7 +102,7 @@ class HostPrinter {
 
   std::string units() const {
     std::string text;
-    if (flat()) return tagged(2, "const uint64_t units = outer * reduced * inner;");
+    if (flat() || needs_.splits_row) return tagged(2, "const uint64_t units = outer * reduced * inner;");
     if (!inner()) return tagged(2, "const uint64_t units = outer * inner;");
     text += tagged(2, "const uint64_t columnTiles = (inner + tileLength - 1) / tileLength;");
     return text + tagged(2, "const uint64_t units = outer * columnTiles;");
@@ -120,8 +120,8 @@ class HostPrinter {
     }
     text += tagged(2, "if (blocks > units) blocks = units;");
     if (book_.is("block.split", "floor")) return text + tagged(2, "const uint64_t unitsPerBlock = units / blocks;", {"block.split"});
-    text += tagged(2, fmt::format("{} unitsPerBlock = (units + blocks - 1) / blocks;", flat() ? "uint64_t" : "const uint64_t"), {"block.split"});
-    if (flat()) text += tagged(2, "unitsPerBlock = (unitsPerBlock + 127) / 128 * 128;", {"block.split"});
+    text += tagged(2, fmt::format("{} unitsPerBlock = (units + blocks - 1) / blocks;", flat() || needs_.splits_row ? "uint64_t" : "const uint64_t"), {"block.split"});
+    if (flat() || needs_.splits_row) text += tagged(2, "unitsPerBlock = (unitsPerBlock + 127) / 128 * 128;", {"block.split"});
     return text + tagged(2, "blocks = (units + unitsPerBlock - 1) / unitsPerBlock;", {"block.split"});
   }
 
@@ -141,6 +141,7 @@ class HostPrinter {
     if (book_.is("host.tiling_size", "set_data_size"))
       text += tagged(2, "context->GetRawTilingData()->SetDataSize(tiling.GetDataSize());", {"host.tiling_size"});
     text += tagged(2, "size_t* workspaces = context->GetWorkspaceSizes(1);");
+    if (needs_.meetings > 0) return text + tagged(2, fmt::format("workspaces[0] = blocks * {};", 32 * needs_.meetings));
     return text + tagged(2, "workspaces[0] = 0;");
   }
 

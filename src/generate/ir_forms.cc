@@ -54,6 +54,7 @@ class Writer {
       case Prim::kErf: return erf(v.a);
       case Prim::kSoftplus: return softplus(v.a);
       case Prim::kGelu: return gelu(v.a, v.number != 0);
+      case Prim::kVariance: return variance(v.a);
       default: return made_.add(v);
     }
   }
@@ -129,6 +130,20 @@ class Writer {
       inner = erf(mul(x, c(std::sqrt(0.5))));
     }
     return mul(mul(x, c(0.5)), add(inner, c(1)));
+  }
+
+  int mean(int x) {
+    IrValue inverse;
+    inverse.prim = Prim::kInverseLength;
+    return mul(made_.unary(Prim::kReduceSum, x), made_.add(inverse));
+  }
+
+  // One pass reads the data once less, and loses digits if the mean is far from zero.
+  int variance(int x) {
+    const int centre = mean(x);
+    if (book_.is("sched.moments", "one_pass")) return sub(mean(mul(x, x)), mul(centre, centre));
+    const int away = sub(x, centre);
+    return mean(mul(away, away));
   }
 
   const KernelPlan& plan_;

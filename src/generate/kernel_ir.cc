@@ -17,7 +17,7 @@ namespace {
 using Shape = std::vector<std::int64_t>;
 
 bool is_reduction(Prim prim) {
-  return prim == Prim::kReduceSum || prim == Prim::kReduceMax || prim == Prim::kReduceMin;
+  return prim == Prim::kReduceSum || prim == Prim::kReduceMax || prim == Prim::kReduceMin || prim == Prim::kVariance;
 }
 
 // The wider of two kinds, or nothing if they do not broadcast within the canonical view.
@@ -385,7 +385,7 @@ class Lowering {
 
   void lower_layer_norm(const GraphNode& node, const Made& x) {
     const int centred = plan_.binary(Prim::kSub, x.value, mean_of(x.value));
-    const int variance = mean_of(plan_.binary(Prim::kMul, centred, centred));
+    const int variance = reduced(Prim::kVariance, x.value);
     const int deviation = plan_.unary(Prim::kSqrt, plan_.binary(Prim::kAdd, variance, c(number_or(node, 4, "eps", 1e-5))));
     int made = plan_.binary(Prim::kDiv, centred, deviation);
     for (const auto& [place, prim] : {std::pair<std::size_t, Prim>{2, Prim::kMul}, {3, Prim::kAdd}})

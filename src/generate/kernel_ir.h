@@ -21,6 +21,7 @@ enum class Prim {
   kRelu, kLeakyRelu, kElu, kTanh, kSigmoid, kErf, kSoftplus, kGelu,   // one operand, written out by a chosen form
   kCall,                                            // one operand, `call` names a function
   kReduceSum, kReduceMax, kReduceMin,
+  kVariance,                                        // of the reduced elements; written out by a chosen form
 };
 
 enum class Extent { kScalar, kStat, kRow, kFull };

@@ -148,21 +148,105 @@ class KernelPrinter {
   void flat_body() {
     scalars(0);
     flush();
-    tile_loop("first_", "end_", plan_.outputs, [&](const std::string& count) { write_outputs(count); });
+    tile_loop("first_", "end_", plan_.outputs, [&](const std::string& count) { write_outputs("start", count); });
   }
 
-  void rows_body() {
-    open("for (uint64_t row = first_; row < end_; ++row) {");
-    say("const uint64_t base = row * reduceLength_;");
+  // The whole tensor is one row, and several blocks share it.
+  bool splits_row() {
+    return plan_.loop == LoopForm::kRows && plan_.axis_begin == 0 && plan_.axis_end == plan_.rank && levels_ > 0 && many_blocks() &&
+           book_.is("sched.whole", "partial_sums");
+  }
+
+  void shared_row_body() {
     for (int level = 1; level <= levels_; ++level) {
       scalars(level - 1);
       flush();
-      row_pass(level);
+      row_pass(level, "first_", "end_");
+      for (const int value : reductions(level)) meet(value);
     }
     scalars(levels_);
     flush();
-    if (at(plan_.outputs.front()).extent == Extent::kStat) return store_row_statistic();
-    tile_loop("0", "reduceLength_", plan_.outputs, [&](const std::string& count) { write_outputs(count); });
+    if (at(plan_.outputs.front()).extent == Extent::kStat) {
+      open("if (AscendC::GetBlockIdx() == 0) {");
+      store_row_statistic("0");
+      return close();
+    }
+    tile_loop("first_", "end_", plan_.outputs, [&](const std::string& count) { write_outputs("start", count); });
+  }
+
+  // Every block leaves its part in the workspace, eight equal numbers a block; after the meeting each reads all parts.
+  void meet(int value) {
+    const Prim prim = at(value).prim;
+    const std::string part = fmt::format("s{}", value);
+    const std::string base = fmt::format("{} * blocks_", 8 * meetings_++);
+    open("{");
+    say("AscendC::LocalTensor<float> y = outQueue_.AllocTensor<float>();");
+    code_->fill("y", prim == Prim::kReduceSum ? part + " * 0.125f" : part, "8");
+    flush();
+    say("outQueue_.EnQue(y);");
+    say("AscendC::LocalTensor<float> mine = outQueue_.DeQue<float>();");
+    say(fmt::format("AscendC::DataCopy(partsGm_[{} + 8 * AscendC::GetBlockIdx()], mine, 8);", base), {"block.meet"});
+    say("outQueue_.FreeTensor(mine);");
+    close();
+    if (book_.is("block.meet", "sync_all")) say("AscendC::SyncAll();", {"block.meet"});
+    const int input = at(inputs_.front()).input;
+    open("{");
+    say(fmt::format("AscendC::LocalTensor<float> parts = inQueue{}_.AllocTensor<float>();", input));
+    say(fmt::format("AscendC::DataCopy(parts, partsGm_[{}], 8 * blocks_);", base), {"block.meet"});
+    say(fmt::format("inQueue{}_.EnQue(parts);", input));
+    say(fmt::format("parts = inQueue{}_.DeQue<float>();", input));
+    reduce_call(value, "parts", "8 * blocks_");
+    say(fmt::format("{} = {};", part, read_reduced()), {"read.scalar"});
+    say(fmt::format("inQueue{}_.FreeTensor(parts);", input));
+    close();
+  }
+
+  // A row that fits into one tile is read once: what a pass computes stays for the next.
+  void resident_row() {
+    const auto known = code_->known();
+    const auto written = written_;
+    open("if (reduceLength_ <= tileLength_) {");
+    say("const uint32_t count = static_cast<uint32_t>(reduceLength_);");
+    for (const int value : inputs_) load(value, at(value).extent == Extent::kRow ? "0" : "base");
+    for (int level = 1; level <= levels_; ++level) {
+      scalars(level - 1);
+      flush();
+      for (const int value : reductions(level)) {
+        code_->write({at(value).a}, {}, "count");
+        flush();
+        reduce_call(value, code_->name_of(at(value).a), "count");
+        say(fmt::format("const float s{} = {};", value, read_reduced()), {"read.scalar"});
+        code_->know(value, fmt::format("s{}", value));
+      }
+    }
+    scalars(levels_);
+    flush();
+    if (at(plan_.outputs.front()).extent == Extent::kStat) store_row_statistic("row");
+    else write_outputs("base", "count");
+    for (const int value : inputs_) free_input(value);
+    say("continue;");
+    close();
+    code_->restore(known);
+    written_ = written;
+  }
+
+  void rows_body() {
+    if (splits_row()) return shared_row_body();
+    open("for (uint64_t row = first_; row < end_; ++row) {");
+    say("const uint64_t base = row * reduceLength_;");
+    if (levels_ > 0 && !book_.is("row.long", "whole_row") && book_.is("sched.resident", "short_rows")) resident_row();
+    for (int level = 1; level <= levels_; ++level) {
+      scalars(level - 1);
+      flush();
+      row_pass(level, "0", "reduceLength_");
+    }
+    scalars(levels_);
+    flush();
+    if (at(plan_.outputs.front()).extent == Extent::kStat) {
+      store_row_statistic("row");
+      return close();
+    }
+    tile_loop("0", "reduceLength_", plan_.outputs, [&](const std::string& count) { write_outputs("base + start", count); });
     close();
   }
 
@@ -179,7 +263,7 @@ class KernelPrinter {
     code_->write(roots, {}, "8");
   }
 
-  void row_pass(int level) {
+  void row_pass(int level, const std::string& begin, const std::string& end) {
     const auto found = reductions(level);
     const bool in_vector = book_.is("sched.accumulate", "vector");
     for (const int value : found) {
@@ -193,7 +277,7 @@ class KernelPrinter {
     flush();
     std::vector<int> sources;
     for (const int value : found) sources.push_back(at(value).a);
-    tile_loop("0", "reduceLength_", sources, [&](const std::string& count) {
+    tile_loop(begin, end, sources, [&](const std::string& count) {
       code_->write(sources, {}, count);
       for (const int value : found) in_vector ? accumulate(value, count) : reduce_to_scalar(value, count);
       flush();
@@ -249,16 +333,15 @@ class KernelPrinter {
 
   void reduce_accumulator(int value) {
     reduce_call(value, fmt::format("acc{}", value), "tileLength_");
-    say(fmt::format("const float s{} = {};", value, read_reduced()), {"read.scalar"});
+    say(fmt::format("float s{} = {};", value, read_reduced()), {"read.scalar"});
   }
 
-  void store_row_statistic() {
+  void store_row_statistic(const std::string& place) {
     const int value = plan_.outputs.front();
     say("AscendC::LocalTensor<float> y = outQueue_.AllocTensor<float>();");
     code_->fill("y", code_->name_of(value), "8");
     flush();
-    store("row", "1");
-    close();
+    store(place, "1");
   }
 
   // for (start...) { load; compute; free }: the loop that every pass is made of.
@@ -267,7 +350,7 @@ class KernelPrinter {
     open(fmt::format("for (uint64_t start = {}; start < {}; start += tileLength_) {{", begin, end));
     count_line(end, "start");
     const auto reads = inputs_of(roots);
-    const bool flat = plan_.loop == LoopForm::kFlat;
+    const bool flat = plan_.loop == LoopForm::kFlat || splits_row();
     for (const int value : reads) load(value, flat || at(value).extent == Extent::kRow ? "start" : "base + start");
     compute("count");
     for (const int value : reads) free_input(value);
@@ -297,12 +380,12 @@ class KernelPrinter {
     if (book_.is("queue.free", "freed")) say(fmt::format("inQueue{0}_.FreeTensor(x{0});", at(value).input), {"queue.free"});
   }
 
-  void write_outputs(const std::string& count) {
+  void write_outputs(const std::string& offset, const std::string& count) {
     const int value = plan_.outputs.front();
     say("AscendC::LocalTensor<float> y = outQueue_.AllocTensor<float>();");
     code_->write({value}, {{value, "y"}}, count);
     flush();
-    store(plan_.loop == LoopForm::kFlat ? "start" : "base + start", count);
+    store(offset, count);
   }
 
   void store(const std::string& offset, const std::string& count) {
@@ -406,13 +489,15 @@ class KernelPrinter {
     found.depth = book_.is("sched.buffers", "double") ? 2 : 1;
     found.plain_tiles = code_->slots() + static_cast<int>(accumulators_.size()) + (reduces_in_row_ ? 1 : 0);
     found.inverse_length = inverse_length_;
+    found.splits_row = splits_row();
+    found.meetings = meetings_;
     return found;
   }
 
   std::string parameters() const {
     std::string text;
     for (std::size_t i = 0; i < plan_.input_names.size(); ++i) text += fmt::format("GM_ADDR in{}, ", i);
-    return text + "GM_ADDR out";
+    return text + (meetings_ > 0 ? "GM_ADDR out, GM_ADDR workspace" : "GM_ADDR out");
   }
 
   std::vector<std::string> lengths() const {
@@ -442,6 +527,10 @@ class KernelPrinter {
     }
     text += line(4, "outGm_.SetGlobalBuffer((__gm__ float*)out);");
     text += line(4, fmt::format("pipe->InitBuffer(outQueue_, {}, tileLength_ * sizeof(float));", depth()), buffer_tags());
+    if (meetings_ > 0) {
+      text += line(4, "partsGm_.SetGlobalBuffer((__gm__ float*)workspace);");
+      text += line(4, "blocks_ = static_cast<uint32_t>(AscendC::GetBlockNum());");
+    }
     text += temporaries_text();
     return text + "  }\n\n";
   }
@@ -566,6 +655,7 @@ class KernelPrinter {
       buffer("scalarBuffer_");
       tensor("scalarLocal");
     }
+    if (meetings_ > 0) text += "  AscendC::GlobalTensor<float> partsGm_;\n  uint32_t blocks_ = 1;\n";
     text += "  uint64_t first_ = 0, end_ = 0;\n  uint32_t tileLength_ = 0;\n";
     if (plan_.loop != LoopForm::kFlat) text += "  uint64_t reduceLength_ = 0;\n";
     if (plan_.loop == LoopForm::kInner) text += "  uint64_t innerLength_ = 0, columnTiles_ = 0;\n";
@@ -576,9 +666,12 @@ class KernelPrinter {
   std::string entry_text() {
     std::string arguments;
     for (std::size_t i = 0; i < plan_.input_names.size(); ++i) arguments += fmt::format("in{}, ", i);
-    std::string text = fmt::format("extern \"C\" __global__ __aicore__ void {}({}, GM_ADDR workspace, GM_ADDR tiling) {{\n", op_, parameters());
+    std::string text = fmt::format("extern \"C\" __global__ __aicore__ void {}({}, GM_ADDR tiling) {{\n", op_,
+                                   parameters() + (meetings_ > 0 ? "" : ", GM_ADDR workspace"));
+    if (meetings_ > 0) text += "  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);\n";
     text += "  GET_TILING_DATA(tilingData, tiling);\n  AscendC::TPipe pipe;\n";
-    text += fmt::format("  {}Kernel kernel;\n  kernel.Init(&pipe, {}out, tilingData);\n  kernel.Process();\n}}\n", camel_, arguments);
+    text += fmt::format("  {}Kernel kernel;\n  kernel.Init(&pipe, {}out, {}tilingData);\n  kernel.Process();\n}}\n", camel_, arguments,
+                        meetings_ > 0 ? "workspace, " : "");
     return text;
   }
 
@@ -587,7 +680,7 @@ class KernelPrinter {
   KernelPlan plan_;
   std::set<int> needed_, written_, accumulators_;
   std::vector<int> inputs_;
-  int levels_ = 0, indent_ = 0;
+  int levels_ = 0, indent_ = 0, meetings_ = 0;
   bool inverse_length_ = false, reduces_in_row_ = false;
   std::optional<VectorCode> code_;
   std::vector<Line> process_;

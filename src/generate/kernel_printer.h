@@ -17,6 +17,8 @@ struct KernelNeeds {
   int plain_tiles = 0;                       // temporaries, accumulators, statistics, work space
   int depth = 1;
   bool inverse_length = false;
+  bool splits_row = false;                   // blocks share the one row, and meet in the workspace
+  int meetings = 0;                          // reductions whose parts meet there
 };
 
 struct PrintedKernel {

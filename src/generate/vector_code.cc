@@ -100,7 +100,9 @@ void VectorCode::write_scalar(int value) {
   const std::string name = fmt::format("s{}", value);
   const bool function = v.prim == Prim::kExp || v.prim == Prim::kLn || v.prim == Prim::kSqrt || v.prim == Prim::kCall;
   const std::string expression = function ? scalar_function(v, value) : scalar_expression(v, value);
-  say(fmt::format("const float {} = {};", name, expression), function ? std::vector<std::string>{"scalar.math"} : std::vector<std::string>{});
+  std::vector<std::string> tags;
+  if (function) tags = {book_.is("scalar.math", "vector") ? "read.scalar" : "scalar.math"};
+  say(fmt::format("const float {} = {};", name, expression), std::move(tags));
   known_[value] = name;
 }
 

@@ -29,6 +29,12 @@ class VectorCode {
   void know(int value, std::string name) { known_[value] = std::move(name); }
   // Ends all temporaries: the values in them are no longer known.
   void forget_slots();
+  // What is known now, to come back to after a second way through the same values.
+  const std::map<int, std::string>& known() const { return known_; }
+  void restore(std::map<int, std::string> known) {
+    forget_slots();
+    known_ = std::move(known);
+  }
   bool is_vector(int value) const;
 
   // Code that makes `roots` available, each into the tensor that `into` names for it, if it does. `count` is the number
