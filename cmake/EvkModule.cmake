@@ -8,7 +8,8 @@
 
 add_library(evk_options INTERFACE)
 target_compile_features(evk_options INTERFACE cxx_std_20)
-target_compile_options(evk_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror
+target_compile_options(evk_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers
+  -Werror
   -ffp-contract=off)
 target_include_directories(evk_options INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
 if(EVK_SANITIZE)

@@ -6,7 +6,8 @@
 namespace evk {
 
 void check_failed(const char* file, int line, const char* what, const std::string& message) {
-  std::fprintf(stderr, "%s:%d: check failed: %s%s%s\n", file, line, what, message.empty() ? "" : ": ", message.c_str());
+  std::fprintf(stderr, "%s:%d: check failed: %s%s%s\n", file, line, what, message.empty() ? "" : ": ",
+               message.c_str());
   std::abort();
 }
 

@@ -13,8 +13,8 @@ namespace evk {
 
 }  // namespace evk
 
-#define EVK_CHECK(condition, ...)                                                          \
-  do {                                                                                     \
-    if (!(condition)) [[unlikely]]                                                         \
-      ::evk::check_failed(__FILE__, __LINE__, #condition, ::fmt::format("" __VA_ARGS__));  \
+#define EVK_CHECK(condition, ...)                                                         \
+  do {                                                                                    \
+    if (!(condition)) [[unlikely]]                                                        \
+      ::evk::check_failed(__FILE__, __LINE__, #condition, ::fmt::format("" __VA_ARGS__)); \
   } while (false)

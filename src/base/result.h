@@ -59,8 +59,8 @@ tl::unexpected<Error> in_context(std::string where, Result<T>&& result) {
   declaration = *std::move(result)
 
 // Returns the Error of a Status, if it is one.
-#define EVK_TRY_STATUS(...)                                                            \
-  do {                                                                                 \
-    auto evk_status = (__VA_ARGS__);                                                   \
+#define EVK_TRY_STATUS(...)                                                                \
+  do {                                                                                     \
+    auto evk_status = (__VA_ARGS__);                                                       \
     if (!evk_status) return ::tl::unexpected<::evk::Error>(std::move(evk_status).error()); \
   } while (false)

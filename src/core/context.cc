@@ -8,15 +8,24 @@ std::string_view name_of(Stage stage) { return stage == Stage::kDraft ? "draft" 
 
 std::string_view name_of(SelectedBy by) {
   switch (by) {
-    case SelectedBy::kGreedy: return "greedy";
-    case SelectedBy::kExplore: return "explore";
-    case SelectedBy::kApiStatic: return "api_static";
-    case SelectedBy::kApiExact: return "api_exact";
-    case SelectedBy::kApiSemantic: return "api_semantic";
-    case SelectedBy::kStart: return "start";
-    case SelectedBy::kChild: return "child";
-    case SelectedBy::kPinned: return "pinned";
-    case SelectedBy::kVariant: return "variant";
+    case SelectedBy::kGreedy:
+      return "greedy";
+    case SelectedBy::kExplore:
+      return "explore";
+    case SelectedBy::kApiStatic:
+      return "api_static";
+    case SelectedBy::kApiExact:
+      return "api_exact";
+    case SelectedBy::kApiSemantic:
+      return "api_semantic";
+    case SelectedBy::kStart:
+      return "start";
+    case SelectedBy::kChild:
+      return "child";
+    case SelectedBy::kPinned:
+      return "pinned";
+    case SelectedBy::kVariant:
+      return "variant";
   }
   return "greedy";
 }
@@ -35,10 +44,14 @@ const MemoryItem* Context::start() const {
 
 std::string_view name_of(ItemKind kind) {
   switch (kind) {
-    case ItemKind::kApi: return "api";
-    case ItemKind::kExperience: return "experience";
-    case ItemKind::kTrace: return "trace";
-    case ItemKind::kPractice: return "practice";
+    case ItemKind::kApi:
+      return "api";
+    case ItemKind::kExperience:
+      return "experience";
+    case ItemKind::kTrace:
+      return "trace";
+    case ItemKind::kPractice:
+      return "practice";
   }
   return "api";
 }

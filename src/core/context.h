@@ -13,23 +13,33 @@ namespace evk {
 enum class Stage { kDraft = 1, kRefine = 2 };
 std::string_view name_of(Stage stage);  // "draft", "refine"
 
-enum class SelectedBy { kGreedy, kExplore, kApiStatic, kApiExact, kApiSemantic, kStart, kChild, kPinned, kVariant };
+enum class SelectedBy {
+  kGreedy,
+  kExplore,
+  kApiStatic,
+  kApiExact,
+  kApiSemantic,
+  kStart,
+  kChild,
+  kPinned,
+  kVariant
+};
 std::string_view name_of(SelectedBy by);  // "greedy", "explore", "api_static", ...
 
 struct ContextItem {
   ItemPtr item;
   SelectedBy by = SelectedBy::kGreedy;
   int slot = 0;
-  double similarity = 0;   // cosine to the query
-  double value = 0;        // Q at selection
-  double propensity = 1;   // probability that the policy put this item into this slot
-  bool updated = false;    // whether the reward moves its value
+  double similarity = 0;  // cosine to the query
+  double value = 0;       // Q at selection
+  double propensity = 1;  // probability that the policy put this item into this slot
+  bool updated = false;   // whether the reward moves its value
 };
 
 struct Context {
   Stage stage = Stage::kDraft;
-  std::vector<ContextItem> items;   // in prompt order within each role
-  int pool_size = 0;                // K actually recalled
+  std::vector<ContextItem> items;  // in prompt order within each role
+  int pool_size = 0;               // K actually recalled
   double lambda = 0, epsilon = 0;
 
   // Items chosen so, in order.

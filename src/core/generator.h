@@ -14,21 +14,21 @@ namespace evk {
 struct GenerateRequest {
   const Task& task;
   const Context& context;
-  std::string prompt;   // the exact text that a model is sent
-  Random random;        // this attempt's own stream
+  std::string prompt;  // the exact text that a model is sent
+  Random random;       // this attempt's own stream
 };
 
 struct Answer {
-  std::string text;     // as it came; the reply parser makes a Candidate of it
-  std::string model;    // who answered: "composer", "gpt-5.2", ...
+  std::string text;   // as it came; the reply parser makes a Candidate of it
+  std::string model;  // who answered: "composer", "gpt-5.2", ...
   std::int64_t prompt_tokens = 0, answer_tokens = 0;
 };
 
 class Generator {
  public:
   virtual ~Generator() = default;
-  // Answers the request. Fails only if nothing could be asked or nothing came back; a useless answer is an Answer.
-  // Safe to call from several threads at once.
+  // Answers the request. Fails only if nothing could be asked or nothing came back; a useless answer is an
+  // Answer. Safe to call from several threads at once.
   virtual Result<Answer> generate(const GenerateRequest& request) = 0;
 };
 

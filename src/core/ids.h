@@ -28,7 +28,9 @@ struct AttemptId {
 
 template <>
 struct std::hash<evk::ItemId> {
-  std::size_t operator()(const evk::ItemId& id) const noexcept { return std::hash<std::int64_t>()(id.number); }
+  std::size_t operator()(const evk::ItemId& id) const noexcept {
+    return std::hash<std::int64_t>()(id.number);
+  }
 };
 template <>
 struct std::hash<evk::TaskId> {

@@ -1,4 +1,5 @@
-// The computation of a task as aten operations, parameters lifted to inputs (what the probe traced). Plain values.
+// The computation of a task as aten operations, parameters lifted to inputs (what the probe traced). Plain
+// values.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +41,14 @@ enum class GraphInputKind { kInput, kParam, kBuffer, kConst };
 struct GraphInput {
   std::string id;
   GraphInputKind kind = GraphInputKind::kInput;
-  std::string name;   // of the parameter or buffer; "x" and the like for inputs
-  int index = 0;      // position among the kernel's inputs (forward inputs, then parameters and buffers)
+  std::string name;  // of the parameter or buffer; "x" and the like for inputs
+  int index = 0;     // position among the kernel's inputs (forward inputs, then parameters and buffers)
   TensorType type;
 };
 
 struct GraphNode {
   std::string id;
-  std::string op;     // "aten.mul.Tensor"
+  std::string op;  // "aten.mul.Tensor"
   GraphArgs args;
   std::map<std::string, GraphArg> kwargs;
   std::vector<TensorType> outs;

@@ -15,7 +15,8 @@ std::string Task::key_text() const {
   std::string text = fmt::format("{} {} {}\n", name, title, category);
   if (const ShapeSet* small = shapes("small")) {
     for (const auto& input : small->inputs)
-      text += fmt::format("{} {} [{}]\n", input.name, name_of(input.type.dtype), fmt::join(input.type.shape, ","));
+      text += fmt::format("{} {} [{}]\n", input.name, name_of(input.type.dtype),
+                          fmt::join(input.type.shape, ","));
     for (const auto& node : small->graph.nodes) text += node.op + "\n";
   }
   return text + source_text.substr(0, 4096);

@@ -27,10 +27,11 @@ struct OutputSpec {
   CompareBy compare = CompareBy::kFloat;
 };
 
-// One set of inputs with its goldens. Files are relative to the pack's folder; goldens never enter a candidate's process.
+// One set of inputs with its goldens. Files are relative to the pack's folder; goldens never enter a
+// candidate's process.
 struct TaskCase {
   std::string id;
-  bool hidden = false;        // a hidden case is never described in feedback
+  bool hidden = false;  // a hidden case is never described in feedback
   std::string inputs_file;
   std::string expected_file;
 };
@@ -38,7 +39,7 @@ struct TaskCase {
 // The task at one choice of sizes: "small" and "ragged" are verified, "bench" is timed.
 struct ShapeSet {
   std::string id;
-  std::vector<TensorSpec> inputs;   // forward inputs, then parameters and buffers
+  std::vector<TensorSpec> inputs;  // forward inputs, then parameters and buffers
   std::vector<OutputSpec> outputs;
   OpGraph graph;
   std::vector<TaskCase> cases;
@@ -46,16 +47,16 @@ struct ShapeSet {
 
 // Bounds of the strict and the paper's comparison (verification protocol, section 2.3).
 struct Tolerance {
-  double atol = 1e-2, rtol = 1e-2;    // the paper's
-  double centred_rel = 1e-2;          // centred relative L2 error
-  std::string op_class;               // "copy", "one_rounding", "elementwise", "sum", "normalisation", "scan", "composite"
+  double atol = 1e-2, rtol = 1e-2;  // the paper's
+  double centred_rel = 1e-2;        // centred relative L2 error
+  std::string op_class;  // "copy", "one_rounding", "elementwise", "sum", "normalisation", "scan", "composite"
   std::int64_t reduction_length = 1;  // terms of the longest sum
   int transcendentals = 0;            // calls on the longest path
 };
 
 struct Task {
   TaskId id;
-  std::string name;      // snake case; usable as a C++ identifier
+  std::string name;  // snake case; usable as a C++ identifier
   std::string title;
   std::string doc;
   std::string category;  // from the graph: "activation", "reduction", "normalization", ...
@@ -65,7 +66,7 @@ struct Task {
   std::vector<ShapeSet> shape_sets;
   Tolerance tolerance;
   bool structurally_constant = false;  // no check can tell a right answer: it gives no reward
-  std::string folder;    // of the pack
+  std::string folder;                  // of the pack
 
   // The set named so, or null.
   const ShapeSet* shapes(std::string_view id) const;

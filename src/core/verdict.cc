@@ -24,14 +24,25 @@ json to_json(const std::vector<Finding>& findings) {
 }
 
 json to_json(const ErrorStats& s) {
-  return {{"case", s.case_id}, {"hidden", s.hidden}, {"output", s.output}, {"elements", s.elements},
-          {"mismatched", s.mismatched}, {"abs_max", s.abs_max}, {"rel_max", s.rel_max},
-          {"over_tolerance_max", s.over_tolerance_max}, {"centred_rel", s.centred_rel}, {"nan", s.nan_count},
-          {"inf", s.inf_count}, {"unwritten", s.unwritten}, {"first", s.first}, {"region_low", s.region_low},
+  return {{"case", s.case_id},
+          {"hidden", s.hidden},
+          {"output", s.output},
+          {"elements", s.elements},
+          {"mismatched", s.mismatched},
+          {"abs_max", s.abs_max},
+          {"rel_max", s.rel_max},
+          {"over_tolerance_max", s.over_tolerance_max},
+          {"centred_rel", s.centred_rel},
+          {"nan", s.nan_count},
+          {"inf", s.inf_count},
+          {"unwritten", s.unwritten},
+          {"first", s.first},
+          {"region_low", s.region_low},
           {"region_high", s.region_high}};
 }
 
-// Numbers that JSON cannot hold (infinite errors) are stored as null by the library; they read back as infinity.
+// Numbers that JSON cannot hold (infinite errors) are stored as null by the library; they read back as
+// infinity.
 double number(const json& j, const char* key) {
   const json& v = j.at(key);
   return v.is_null() ? HUGE_VAL : v.get<double>();
@@ -107,7 +118,8 @@ Outcome outcome_from(const json& j) {
   if (kind == "unbuilt") return Unbuilt{findings_from(j.at("findings")), j.at("log").get<std::string>()};
   if (kind == "stopped") return Stopped{j.at("limit").get<std::string>(), findings_from(j.at("findings"))};
   if (kind == "faulted") return Faulted{findings_from(j.at("findings"))};
-  if (kind == "mismatched") return Mismatched{stats_list_from(j.at("stats")), findings_from(j.at("findings"))};
+  if (kind == "mismatched")
+    return Mismatched{stats_list_from(j.at("stats")), findings_from(j.at("findings"))};
   if (kind == "unsteady") return Unsteady{number(j, "fastest_ns"), number(j, "slowest_ns")};
   if (kind == "measured")
     return Measured{number(j, "latency_ns"), j.at("simulated").get<bool>(), profile_from(j.at("profile"))};
@@ -117,12 +129,18 @@ Outcome outcome_from(const json& j) {
 json to_json(const Outcome& outcome) {
   return std::visit(
       Overloaded{
-          [](const Rejected& o) -> json { return {{"kind", "rejected"}, {"findings", to_json(o.findings)}}; },
-          [](const Unbuilt& o) -> json { return {{"kind", "unbuilt"}, {"findings", to_json(o.findings)}, {"log", o.log}}; },
+          [](const Rejected& o) -> json {
+            return {{"kind", "rejected"}, {"findings", to_json(o.findings)}};
+          },
+          [](const Unbuilt& o) -> json {
+            return {{"kind", "unbuilt"}, {"findings", to_json(o.findings)}, {"log", o.log}};
+          },
           [](const Stopped& o) -> json {
             return {{"kind", "stopped"}, {"limit", o.limit}, {"findings", to_json(o.findings)}};
           },
-          [](const Faulted& o) -> json { return {{"kind", "faulted"}, {"findings", to_json(o.findings)}}; },
+          [](const Faulted& o) -> json {
+            return {{"kind", "faulted"}, {"findings", to_json(o.findings)}};
+          },
           [](const Mismatched& o) -> json {
             return {{"kind", "mismatched"}, {"stats", to_json(o.stats)}, {"findings", to_json(o.findings)}};
           },
@@ -130,13 +148,17 @@ json to_json(const Outcome& outcome) {
             return {{"kind", "unsteady"}, {"fastest_ns", o.fastest_ns}, {"slowest_ns", o.slowest_ns}};
           },
           [](const Measured& o) -> json {
-            return {{"kind", "measured"}, {"latency_ns", o.latency_ns}, {"simulated", o.simulated},
+            return {{"kind", "measured"},
+                    {"latency_ns", o.latency_ns},
+                    {"simulated", o.simulated},
                     {"profile", to_json(o.profile)}};
           }},
       outcome);
 }
 
-std::string place(const std::string& file, int line) { return file.empty() ? "" : fmt::format("{}:{}: ", file, line); }
+std::string place(const std::string& file, int line) {
+  return file.empty() ? "" : fmt::format("{}:{}: ", file, line);
+}
 
 std::string line_of(const Finding& f) {
   std::string text = place(f.file, f.line) + fmt::format("[{}] {}", f.code, f.message);
@@ -148,16 +170,18 @@ std::string line_of(const Finding& f) {
 
 std::string line_of(const ErrorStats& s) {
   // A hidden case is never described beyond its being wrong: feedback must not become an oracle for it.
-  if (s.hidden) return fmt::format("hidden case: output {} has {} wrong elements of {}\n", s.output, s.mismatched, s.elements);
+  if (s.hidden)
+    return fmt::format("hidden case: output {} has {} wrong elements of {}\n", s.output, s.mismatched,
+                       s.elements);
   std::string text = fmt::format(
       "case {}: output {}: {} of {} elements wrong ({:.2f} %), max abs error {:.3g}, max rel error {:.3g}, "
       "{:.3g} times the bound, {} NaN, {} Inf, {} never written",
       s.case_id, s.output, s.mismatched, s.elements,
-      100.0 * static_cast<double>(s.mismatched) / static_cast<double>(s.elements ? s.elements : 1), s.abs_max, s.rel_max,
-      s.over_tolerance_max, s.nan_count, s.inf_count, s.unwritten);
+      100.0 * static_cast<double>(s.mismatched) / static_cast<double>(s.elements ? s.elements : 1), s.abs_max,
+      s.rel_max, s.over_tolerance_max, s.nan_count, s.inf_count, s.unwritten);
   if (!s.first.empty())
-    text += fmt::format("; first at [{}], all within [{}]..[{}]", fmt::join(s.first, ","), fmt::join(s.region_low, ","),
-                        fmt::join(s.region_high, ","));
+    text += fmt::format("; first at [{}], all within [{}]..[{}]", fmt::join(s.first, ","),
+                        fmt::join(s.region_low, ","), fmt::join(s.region_high, ","));
   return text + "\n";
 }
 
@@ -177,11 +201,12 @@ std::optional<double> latency_ns(const Verdict& v) {
 }
 
 std::string gate_of(const Verdict& v) {
-  return std::visit(Overloaded{[](const Rejected&) { return "screen"; }, [](const Unbuilt&) { return "compile"; },
-                               [](const Stopped&) { return "run"; }, [](const Faulted&) { return "run"; },
-                               [](const Mismatched&) { return "compare"; }, [](const Unsteady&) { return "passed"; },
-                               [](const Measured&) { return "passed"; }},
-                    v.outcome);
+  return std::visit(
+      Overloaded{[](const Rejected&) { return "screen"; }, [](const Unbuilt&) { return "compile"; },
+                 [](const Stopped&) { return "run"; }, [](const Faulted&) { return "run"; },
+                 [](const Mismatched&) { return "compare"; }, [](const Unsteady&) { return "passed"; },
+                 [](const Measured&) { return "passed"; }},
+      v.outcome);
 }
 
 const std::vector<Finding>& findings_of(const Verdict& v) {
@@ -204,18 +229,21 @@ std::string code_of(const Verdict& v) {
 std::string feedback_of(const Verdict& v, std::size_t chars_max) {
   std::string text;
   if (const auto* m = std::get_if<Measured>(&v.outcome))
-    text = fmt::format("passed; {} latency {:.0f} ns; bottleneck {}\n", m->simulated ? "simulated" : "measured",
-                       m->latency_ns, m->profile.bottleneck);
+    text = fmt::format("passed; {} latency {:.0f} ns; bottleneck {}\n",
+                       m->simulated ? "simulated" : "measured", m->latency_ns, m->profile.bottleneck);
   else
     text = fmt::format("failed at gate {}\n", gate_of(v));
   for (const auto& f : findings_of(v)) text += line_of(f);
   if (const auto* mismatched = std::get_if<Mismatched>(&v.outcome))
     for (const auto& s : mismatched->stats) text += line_of(s);
-  if (const auto* unbuilt = std::get_if<Unbuilt>(&v.outcome); unbuilt && unbuilt->findings.empty()) text += unbuilt->log;
-  if (const auto* stopped = std::get_if<Stopped>(&v.outcome)) text += "limit reached: " + stopped->limit + "\n";
+  if (const auto* unbuilt = std::get_if<Unbuilt>(&v.outcome); unbuilt && unbuilt->findings.empty())
+    text += unbuilt->log;
+  if (const auto* stopped = std::get_if<Stopped>(&v.outcome))
+    text += "limit reached: " + stopped->limit + "\n";
   for (const auto& n : v.notes) text += "note: " + line_of(n);
   constexpr std::string_view kCut = "\n[cut]";
-  if (text.size() > chars_max) text = text.substr(0, chars_max - std::min(chars_max, kCut.size())) + std::string(kCut);
+  if (text.size() > chars_max)
+    text = text.substr(0, chars_max - std::min(chars_max, kCut.size())) + std::string(kCut);
   return text;
 }
 
@@ -230,7 +258,10 @@ json to_json(const Finding& f) {
 }
 
 json to_json(const Verdict& v) {
-  json j = {{"outcome", to_json(v.outcome)}, {"notes", to_json(v.notes)}, {"errors", to_json(v.errors)}, {"harness", v.harness}};
+  json j = {{"outcome", to_json(v.outcome)},
+            {"notes", to_json(v.notes)},
+            {"errors", to_json(v.errors)},
+            {"harness", v.harness}};
   j["paper_pass"] = v.paper_pass ? json(*v.paper_pass) : json(nullptr);
   return j;
 }

@@ -15,7 +15,7 @@ namespace evk {
 
 // One thing that is wrong (or, as a note, worth knowing), at a line of the candidate.
 struct Finding {
-  std::string code;     // stable: "screen.forbidden_token", "compile.error", "twin.gm_read_out_of_bounds", ...
+  std::string code;  // stable: "screen.forbidden_token", "compile.error", "twin.gm_read_out_of_bounds", ...
   std::string message;  // one line
   std::string remedy;   // one line; may be empty
   std::string file;     // path within the candidate; empty if unknown
@@ -29,9 +29,10 @@ struct Finding {
 
 // Simulated or measured loads of the kernel: what refining reads. Ratios in [0, 1].
 struct Profile {
-  std::map<std::string, double> metric;  // "vec_ratio", "mte2_ratio", "block_dim", ...: msprof's names where it has one
-  std::string bottleneck;                // label of learning.md 4.9: "vector_bound", "mixed:load+store", ...
-  std::vector<std::string> hot_lines;    // "file:line pipe busy stalled", most expensive first, at most 5
+  std::map<std::string, double>
+      metric;              // "vec_ratio", "mte2_ratio", "block_dim", ...: msprof's names where it has one
+  std::string bottleneck;  // label of learning.md 4.9: "vector_bound", "mixed:load+store", ...
+  std::vector<std::string> hot_lines;  // "file:line pipe busy stalled", most expensive first, at most 5
   bool operator==(const Profile&) const = default;
 };
 
@@ -42,30 +43,58 @@ struct ErrorStats {
   std::string output;
   std::uint64_t elements = 0, mismatched = 0;
   double abs_max = 0, rel_max = 0;
-  double over_tolerance_max = 0;   // largest error / its bound
+  double over_tolerance_max = 0;  // largest error / its bound
   double centred_rel = 0;
   std::uint64_t nan_count = 0, inf_count = 0, unwritten = 0;
-  std::vector<std::int64_t> first, region_low, region_high;  // public cases only: first mismatch and bounding box
+  std::vector<std::int64_t> first, region_low,
+      region_high;  // public cases only: first mismatch and bounding box
   bool operator==(const ErrorStats&) const = default;
 };
 
 // The alternatives: each way an attempt can end is a type with just its own data.
-struct Rejected { std::vector<Finding> findings; bool operator==(const Rejected&) const = default; };    // screen gate
-struct Unbuilt { std::vector<Finding> findings; std::string log; bool operator==(const Unbuilt&) const = default; };  // compile gate
-struct Stopped { std::string limit; std::vector<Finding> findings; bool operator==(const Stopped&) const = default; };  // time, memory, files, processes
-struct Faulted { std::vector<Finding> findings; bool operator==(const Faulted&) const = default; };      // crash, race, bounds
-struct Mismatched { std::vector<ErrorStats> stats; std::vector<Finding> findings; bool operator==(const Mismatched&) const = default; };  // compare gate
-struct Unsteady { double fastest_ns = 0, slowest_ns = 0; bool operator==(const Unsteady&) const = default; };  // correct, but its runs disagree
-struct Measured { double latency_ns = 0; bool simulated = true; Profile profile; bool operator==(const Measured&) const = default; };
+struct Rejected {
+  std::vector<Finding> findings;
+  bool operator==(const Rejected&) const = default;
+};  // screen gate
+struct Unbuilt {
+  std::vector<Finding> findings;
+  std::string log;
+  bool operator==(const Unbuilt&) const = default;
+};  // compile gate
+struct Stopped {
+  std::string limit;
+  std::vector<Finding> findings;
+  bool operator==(const Stopped&) const = default;
+};  // time, memory, files, processes
+struct Faulted {
+  std::vector<Finding> findings;
+  bool operator==(const Faulted&) const = default;
+};  // crash, race, bounds
+struct Mismatched {
+  std::vector<ErrorStats> stats;
+  std::vector<Finding> findings;
+  bool operator==(const Mismatched&) const = default;
+};  // compare gate
+struct Unsteady {
+  double fastest_ns = 0, slowest_ns = 0;
+  bool operator==(const Unsteady&) const = default;
+};  // correct, but its runs disagree
+struct Measured {
+  double latency_ns = 0;
+  bool simulated = true;
+  Profile profile;
+  bool operator==(const Measured&) const = default;
+};
 
 using Outcome = std::variant<Rejected, Unbuilt, Stopped, Faulted, Mismatched, Unsteady, Measured>;
 
 struct Verdict {
   Outcome outcome;
-  std::vector<Finding> notes;          // do not decide
-  std::optional<bool> paper_pass;      // the paper's tolerance (1e-2, 5 trials); unset if the gate was not reached
-  std::vector<ErrorStats> errors;      // of every comparison made
-  std::string harness;                 // hash of verifier version, device file and limits
+  std::vector<Finding> notes;  // do not decide
+  std::optional<bool>
+      paper_pass;  // the paper's tolerance (1e-2, 5 trials); unset if the gate was not reached
+  std::vector<ErrorStats> errors;  // of every comparison made
+  std::string harness;             // hash of verifier version, device file and limits
   bool operator==(const Verdict&) const = default;
 };
 

@@ -11,9 +11,9 @@ namespace evk {
 class Verifier {
  public:
   virtual ~Verifier() = default;
-  // Takes the candidate through the gates (screen, compile, run, compare, measure), cheapest first; the first refusal ends
-  // it. Equal candidates get equal verdicts. An Error says that no verdict could be reached, and is no fault of the
-  // candidate. Safe to call from several threads at once.
+  // Takes the candidate through the gates (screen, compile, run, compare, measure), cheapest first; the first
+  // refusal ends it. Equal candidates get equal verdicts. An Error says that no verdict could be reached, and
+  // is no fault of the candidate. Safe to call from several threads at once.
   virtual Result<Verdict> verify(const Task& task, const Candidate& candidate) = 0;
 };
 

@@ -1,0 +1,228 @@
+#include "campaign/campaign.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+#include "campaign/workers.h"
+
+namespace evk {
+namespace {
+
+// A sweep in which nothing could be verified is a machine's trouble, not bad luck: going on would burn
+// sweeps.
+constexpr std::int64_t kSweepsMaxFactor = 2;
+
+Status same_campaign(const std::map<std::string, std::string>& stored,
+                     const std::map<std::string, std::string>& wanted) {
+  for (const auto& [key, value] : wanted) {
+    const auto found = stored.find(key);
+    if (key == "sweeps") continue;
+    if (found == stored.end() || found->second != value)
+      return failure(fmt::format(
+          "the store was begun with {} = '{}', now it is '{}'; give the same value, or a new --store", key,
+          found == stored.end() ? "" : found->second, value));
+  }
+  return {};
+}
+
+Status same_tasks(const std::vector<StoredTask>& stored, const std::vector<Task>& wanted) {
+  for (std::size_t i = 0; i < std::max(stored.size(), wanted.size()); ++i) {
+    const std::string before = i < stored.size() ? stored[i].id.text : "none";
+    const std::string now = i < wanted.size() ? wanted[i].id.text : "none";
+    if (before != now)
+      return failure(
+          fmt::format("the store's task {} is {}, now it is {}; give the same tasks, or a new --store", i + 1,
+                      before, now));
+    if (stored[i].source_sha256 != wanted[i].source_sha256)
+      return failure(fmt::format(
+          "the source of task {} has changed since the store was begun; give a new --store", now));
+  }
+  return {};
+}
+
+std::vector<StoredTask> stored_form(const std::vector<Task>& tasks) {
+  std::vector<StoredTask> list;
+  for (const auto& t : tasks) list.push_back({t.id, t.category, t.source_sha256});
+  return list;
+}
+
+// The embedder's corpus is M0, which a store holds: a resumed campaign embeds alike.
+std::unique_ptr<Memory> memory_of(const std::vector<MemoryItem>& items) {
+  std::vector<std::string> corpus;
+  for (const auto& item : items)
+    if (item.source == "seed") corpus.push_back(item.key_text);
+  return std::make_unique<Memory>(hashed_tf_idf(corpus));
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+std::map<std::string, std::string> to_meta(const CampaignConfig& c) {
+  std::map<std::string, std::string> meta = c.described;
+  meta["seed"] = fmt::format("{}", c.seed);
+  meta["sweeps"] = fmt::format("{}", c.sweeps);
+  meta["learn.alpha"] = fmt::format("{}", c.learn.alpha);
+  meta["learn.normaliser"] = fmt::format("warm_up {} sigma_min {} clip {}", c.learn.normaliser.warm_up,
+                                         c.learn.normaliser.sigma_min, c.learn.normaliser.clip);
+  meta["retrieve.slots"] = fmt::format("{}", c.retrieve.slots);
+  meta["retrieve.policy"] = c.retrieve.by_value ? "value" : "similarity";
+  meta["retrieve.memory"] = c.retrieve.shared ? "shared" : "isolated";
+  meta["retrieve.api"] = fmt::format("exact {} semantic {} pitfalls {}", c.retrieve.api_exact_max,
+                                     c.retrieve.api_semantic_max, c.retrieve.pitfalls_max);
+  meta["retrieve.chars_max"] = fmt::format("{}", c.retrieve.chars_max);
+  meta["schedule.lambda"] =
+      fmt::format("plateau {} to {} by {} after {}", c.schedule.pool.lambda_start, c.schedule.pool.lambda_max,
+                  c.schedule.pool.growth, c.schedule.pool.patience_sweeps);
+  meta["schedule.epsilon"] = fmt::format("linear {} to {}", c.schedule.epsilon_start, c.schedule.epsilon_end);
+  return meta;
+}
+
+Campaign::Campaign(const CampaignConfig& config, std::vector<Task> tasks, CampaignParts parts, Store& store)
+    : config_(config),
+      tasks_(std::move(tasks)),
+      parts_(std::move(parts)),
+      store_(store),
+      snapshot_(config.schedule.pool),
+      committed_(config.schedule.pool) {
+  for (std::size_t i = 0; i < tasks_.size(); ++i) position_[tasks_[i].id] = i;
+}
+
+Campaign::~Campaign() = default;
+
+Result<std::unique_ptr<Campaign>> Campaign::open(const CampaignConfig& config, std::vector<Task> tasks,
+                                                 std::vector<MemoryItem> seeds, CampaignParts parts,
+                                                 Store& store) {
+  auto campaign = std::unique_ptr<Campaign>(new Campaign(config, std::move(tasks), std::move(parts), store));
+  if (campaign->position_.size() != campaign->tasks_.size())
+    return failure("two tasks have the same id; rename one");
+  EVK_TRY_STATUS(store.is_new() ? campaign->begin(seeds) : campaign->resume());
+  return campaign;
+}
+
+Status Campaign::begin(const std::vector<MemoryItem>& seeds) {
+  EVK_TRY_STATUS(store_.begin_campaign(to_meta(config_), stored_form(tasks_), seeds));
+  memory_ = memory_of(seeds);
+  for (const auto& item : seeds) memory_->add(item);
+  return {};
+}
+
+Status Campaign::resume() {
+  EVK_TRY(const auto meta, store_.meta());
+  EVK_TRY_STATUS(same_campaign(meta, to_meta(config_)));
+  EVK_TRY(const auto stored_tasks, store_.tasks());
+  EVK_TRY_STATUS(same_tasks(stored_tasks, tasks_));
+  if (meta.at("sweeps") != fmt::format("{}", config_.sweeps))
+    EVK_TRY_STATUS(store_.set_meta("sweeps", fmt::format("{}", config_.sweeps)));
+
+  EVK_TRY(const auto items, store_.items());
+  memory_ = memory_of(items);
+  for (const auto& item : items)
+    if (item.source != "run") memory_->add(item);
+  std::vector<ItemPtr> shared;
+  for (const auto& item : items) shared.push_back(std::make_shared<const MemoryItem>(item));
+  EVK_TRY(const auto log, store_.attempts(shared));
+  // Folding the log again gives the state that the run had: sweep by sweep, as the snapshots were taken.
+  for (const auto& [attempt, learnt] : log) {
+    while (attempt.sweep > sweep_) close_sweep();
+    if (!position_.contains(attempt.task))
+      return failure(fmt::format("the store holds an attempt at unknown task {}", attempt.task.text));
+    committed_.apply(attempt, learnt);
+    pending_.insert(pending_.end(), learnt.items.begin(), learnt.items.end());
+    done_.push_back(attempt.task);
+    ++attempts_;
+  }
+  return {};
+}
+
+// Between two sweeps: what was learnt becomes the snapshot that the next sweep reads.
+void Campaign::close_sweep() {
+  for (auto& item : pending_) memory_->add(std::move(item));
+  pending_.clear();
+  done_.clear();
+  committed_.end_sweep(config_.schedule.pool);
+  snapshot_ = committed_;
+  ++sweep_;
+}
+
+// The tasks that attempt in this sweep: those with budget left when it began.
+std::vector<const Task*> Campaign::wave() const {
+  std::vector<const Task*> wave;
+  for (const auto& task : tasks_)
+    if (snapshot_.progress(task.id).budget_used < config_.sweeps) wave.push_back(&task);
+  return wave;
+}
+
+const Task& Campaign::task_of(const TaskId& id) const { return tasks_[position_.at(id)]; }
+
+Status Campaign::run(CampaignObserver& observer, const std::atomic<bool>& stop) {
+  while (!wave().empty() && !stop) {
+    if (sweep_ > kSweepsMaxFactor * config_.sweeps)
+      return failure("too many attempts ended without a verdict; see `evokernel explain` for their errors",
+                     Retry::kAfterFix);
+    EVK_TRY_STATUS(run_sweep(observer, stop));
+  }
+  return {};
+}
+
+Status Campaign::run_sweep(CampaignObserver& observer, const std::atomic<bool>& stop) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto all = wave();
+  std::vector<const Task*> open;
+  for (const Task* task : all)
+    if (std::find(done_.begin(), done_.end(), task->id) == done_.end()) open.push_back(task);
+
+  const Stages stages{*memory_,      parts_.generate, parts_.verify,
+                      parts_.prompt, parts_.parse,    config_.retrieve};
+  const AttemptKey key{config_.seed, sweep_,
+                       exploration_at(config_.schedule, snapshot_, sweep_, config_.sweeps)};
+  SweepSummary summary{sweep_, config_.sweeps};
+  std::vector<WallTimes> wall(open.size());
+  const Status done = run_in_order<Attempt>(
+      config_.jobs, open.size(), stop,
+      [&](std::size_t i) { return attempt(*open[i], snapshot_, key, stages, wall[i]); },
+      [&](std::size_t i, Attempt a) {
+        return commit(std::move(a), wall[i], observer, summary, static_cast<std::int64_t>(all.size()));
+      });
+  EVK_TRY_STATUS(done);
+  if (done_.size() < all.size()) return {};  // stopped on the way
+  if (!all.empty() && summary.infrastructure_errors == static_cast<std::int64_t>(all.size()))
+    return failure(
+        fmt::format("no attempt of sweep {} reached a verdict; `evokernel doctor` shows what is missing",
+                    sweep_),
+        Retry::kAfterFix);
+  close_sweep();
+  summary.solved = committed_.solved();
+  summary.tasks = static_cast<std::int64_t>(tasks_.size());
+  summary.seconds = seconds_since(start);
+  observer.on_sweep(summary);
+  return {};
+}
+
+Status Campaign::commit(Attempt a, const WallTimes& wall, CampaignObserver& observer, SweepSummary& summary,
+                        std::int64_t of) {
+  a.id = {attempts_ + 1};
+  const auto next_item = static_cast<std::int64_t>(memory_->size() + pending_.size()) + 1;
+  const Learnt learnt = learn_from(task_of(a.task), a, committed_, config_.learn, parts_.facts_of, next_item);
+  EVK_TRY_STATUS(store_.commit(a, learnt, wall));
+  committed_.apply(a, learnt);
+  pending_.insert(pending_.end(), learnt.items.begin(), learnt.items.end());
+  done_.push_back(a.task);
+  ++attempts_;
+  ++summary.attempted;
+  if (a.verdict) {
+    summary.compiled += is_compiled(*a.verdict);
+    summary.feasible += is_feasible(*a.verdict);
+  } else {
+    ++summary.infrastructure_errors;
+  }
+  observer.on_attempt(a, learnt, static_cast<std::int64_t>(done_.size()), of);
+  return {};
+}
+
+}  // namespace evk

@@ -1,0 +1,109 @@
+// evokernel doctor: what works on this machine, what is missing, how to get it.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/make_parts.h"
+#include "cli/resources.h"
+#include "sandbox/child.h"
+
+namespace evk {
+namespace {
+
+struct Check {
+  std::string name;
+  bool ok = false;
+  std::string found;   // version, path, or what is missing
+  std::string remedy;  // empty if ok
+  bool needed = true;  // false: only some commands need it
+};
+
+// The program by its name in the usual folders; empty if it is not there.
+std::string program_path(const std::string& name) {
+  for (const char* folder : {"/usr/local/bin", "/usr/bin", "/bin"})
+    if (::access((std::string(folder) + "/" + name).c_str(), X_OK) == 0)
+      return std::string(folder) + "/" + name;
+  return "";
+}
+
+Check program(const std::string& name, const std::string& package, bool needed) {
+  const std::string path = program_path(name);
+  return {name, !path.empty(), path.empty() ? "not found" : path,
+          path.empty() ? "apt-get install " + package : "", needed};
+}
+
+Check resources() {
+  const auto root = resource_root();
+  return {"own files", root.has_value(), root ? *root : root.error().message,
+          root ? "" : "set EVOKERNEL_HOME", true};
+}
+
+Check runner() {
+  const std::string path = executable_folder() + "/npu-program";
+  const bool there = ::access(path.c_str(), X_OK) == 0;
+  return {"kernel runner", there, path, there ? "" : "cmake --build --preset release", true};
+}
+
+Check cache() {
+  const std::string path = default_cache_folder();
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  const bool ok = ::access(path.c_str(), W_OK) == 0;
+  return {"cache folder", ok, path, ok ? "" : "give --cache a writable folder", true};
+}
+
+Check torch() {
+  std::error_code ignored;
+  for (const char* path : {"/usr/lib/python3/dist-packages/torch"})
+    if (std::filesystem::exists(path, ignored)) return {"PyTorch", true, path, "", false};
+  return {"PyTorch", false, "not found",
+          "apt-get install python3-torch libopenblas0-pthread (only to probe new task files)", false};
+}
+
+std::vector<Check> all_checks() {
+  std::vector<Check> checks = {resources(),
+                               runner(),
+                               cache(),
+                               program("g++", "g++", true),
+                               program("mold", "mold", false),
+                               program("python3", "python3", false),
+                               torch()};
+  for (const auto& [name, ok, detail] : sandbox_checks())
+    checks.push_back({"sandbox: " + name, ok, detail, "", false});
+  return checks;
+}
+
+int doctor(bool json) {
+  const auto checks = all_checks();
+  bool ok = true;
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& c : checks) {
+    ok = ok && (c.ok || !c.needed);
+    list.push_back(
+        {{"name", c.name}, {"ok", c.ok}, {"found", c.found}, {"remedy", c.remedy}, {"needed", c.needed}});
+    if (!json)
+      fmt::print("{:<8} {:<28} {}{}\n",
+                 c.ok       ? "ok"
+                 : c.needed ? "MISSING"
+                            : "absent",
+                 c.name, c.found, c.remedy.empty() ? "" : "; " + c.remedy);
+  }
+  if (json) print_json({{"schema", 1}, {"ok", ok}, {"checks", list}});
+  return ok ? kExitDone : kExitInfrastructure;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("doctor", "What works on this machine, what is missing, how to get it");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "One JSON object instead of text");
+  command->callback([json, &exit_code] { exit_code = doctor(*json); });
+}
+
+}  // namespace evk

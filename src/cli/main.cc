@@ -1,0 +1,44 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+
+namespace evk {
+
+int complain(const Error& error) {
+  fmt::print(stderr, "error: {}\n", error.text());
+  return kExitInfrastructure;
+}
+
+void print_json(const nlohmann::json& json) {
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace evk
+
+int main(int argc, char** argv) {
+  int exit_code = evk::kExitDone;
+  CLI::App app{
+      "EvoKernel turns a PyTorch operator into a verified, fast NPU kernel, with a memory that learns what "
+      "helps.\n"
+      "Start with: evokernel run --suite demo"};
+  app.name("evokernel");
+  app.set_version_flag("--version", "evokernel " EVK_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done, 1 finding, 2 usage, 3 infrastructure. Each command has --help and --json.");
+  evk::add_run(app, exit_code);
+  evk::add_verify(app, exit_code);
+  evk::add_tasks(app, exit_code);
+  evk::add_memory(app, exit_code);
+  evk::add_explain(app, exit_code);
+  evk::add_report(app, exit_code);
+  evk::add_doctor(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? evk::kExitDone : evk::kExitUsage;
+  }
+  return exit_code;
+}

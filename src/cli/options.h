@@ -1,0 +1,59 @@
+// What a campaign is run with. One table maps flag, file key, variable and help to a setter; a flag beats a
+// variable, a variable beats the file, the file beats the default.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace evk {
+
+struct RunOptions {
+  // What changes results, first.
+  std::string suite = "demo";  // a built-in suite, a folder of task files, or one task file
+  std::string only;            // "19-32,36,softmax": by leading number or by name; empty = all
+  std::string backend = "ascendc_twin";
+  std::string device = "ascend910b1";
+  std::string generator = "composer";
+  std::string command;               // of the generator `command`
+  std::string cassette;              // of the generator `replay`
+  std::string tolerance = "strict";  // "strict" or "paper": which comparison decides
+  std::int64_t sweeps = 30;
+  std::uint64_t seed = 1;
+  std::int64_t slots = 5;  // N
+  double alpha = 0.3;
+  double lambda_start = 2, lambda_max = 30;
+  double epsilon_start = 0.3, epsilon_end = 0.05;
+  std::string policy = "value";   // "value" or "similarity" (the heuristic ablation)
+  std::string memory = "shared";  // "shared" or "isolated" (the isolation ablation)
+  // What changes only the speed or where things lie.
+  int jobs = 1;
+  std::string store = "evokernel.evk";
+  std::string out;     // folder for the best kernels; empty = none
+  std::string cache;   // task packs and compiled headers; empty = $XDG_CACHE_HOME/evokernel
+  std::string record;  // cassette to record answers to; empty = none
+};
+
+struct Option {
+  const char* flag;      // "--sweeps"
+  const char* key;       // "campaign.sweeps" in a TOML file
+  const char* variable;  // "EVK_SWEEPS"
+  const char* help;      // with unit and range; the default is added
+  std::function<Status(RunOptions&, const std::string&)> set;
+  std::function<std::string(const RunOptions&)> show;
+};
+
+const std::vector<Option>& run_options();
+
+// Sets the options that `text` (TOML) names. An unknown key is an Error that names the nearest known one.
+Status apply_file(RunOptions& options, const std::string& text, const std::string& path);
+// Sets the options whose variables are set in this process's environment.
+Status apply_environment(RunOptions& options);
+
+// The known name with the smallest edit distance to `name`.
+std::string nearest_name(const std::string& name, const std::vector<std::string>& known);
+
+}  // namespace evk

@@ -1,0 +1,30 @@
+#include "memory/value_table.h"
+
+namespace evk {
+
+double moved_towards(double q, double reward, double alpha) { return q + alpha * (reward - q); }
+
+std::optional<ItemValue> ValueTable::find(Stage stage, ItemId item) const {
+  const auto found = values_.find({stage, item});
+  return found == values_.end() ? std::nullopt : std::optional(found->second);
+}
+
+double ValueTable::value_or(Stage stage, ItemId item, double unused) const {
+  const auto found = values_.find({stage, item});
+  return found == values_.end() ? unused : found->second.q;
+}
+
+ValueChange ValueTable::update(Stage stage, ItemId item, double reward, double alpha, double unused,
+                               std::int64_t sweep) const {
+  ItemValue before = find(stage, item).value_or(ItemValue{});
+  if (before.n == 0) before.q = unused;
+  const ItemValue after{moved_towards(before.q, reward, alpha), before.n + 1, before.sum_r + reward,
+                        before.sum_r2 + reward * reward, sweep};
+  return {stage, item, before, after};
+}
+
+ValueChange ValueTable::start_at(Stage stage, ItemId item, double value, std::int64_t sweep) {
+  return {stage, item, {}, {value, 1, value, value * value, sweep}};
+}
+
+}  // namespace evk
