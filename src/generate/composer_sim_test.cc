@@ -183,7 +183,7 @@ class Simulation {
     int exact = 0, pitfalls = 0;
     for (const auto& item : seeds_) {
       const bool named = std::any_of(item.names.begin(), item.names.end(), [&](const std::string& name) { return state.error_words.contains(name); });
-      const bool answers = state.compared && std::find(item.answers.begin(), item.answers.end(), "compare.*") != item.answers.end() && random.coin(0.4);
+      const bool answers = state.compared && std::find(item.answers.begin(), item.answers.end(), "compare.mismatch") != item.answers.end() && random.coin(0.4);
       if (item.static_bundle || (item.kind == ItemKind::kApi && named && exact++ < kExact) || (answers && pitfalls++ < kPitfalls)) show(context, item);
     }
     for (int i = 0; i < kNear; ++i) show(context, seeds_[random.below(seeds_.size())]);

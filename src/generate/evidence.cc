@@ -36,13 +36,12 @@ bool had_compiled(const std::string& gate) { return gate == "run" || gate == "co
 std::vector<Choice> choices_of(const MemoryItem& item) {
   std::vector<Choice> found = choices_in(item.files);
   if (found.empty()) {
-    constexpr std::string_view kMark = "Constructs:";
+    constexpr std::string_view kMark = "constructs:";
     const auto at = item.text.find(kMark);
     if (at != std::string::npos) found = read_choices(std::string_view(item.text).substr(at + kMark.size(), item.text.find('\n', at) - at - kMark.size()));
   }
-  if (found.empty() && item.feasible)
-    for (const auto& fact : item.facts)
-      if (fact.works) found.push_back(fact.choice);
+  if (found.empty() && item.kind == ItemKind::kTrace)
+    for (const auto& fact : item.facts) found.push_back(fact.choice);
   std::sort(found.begin(), found.end(), sorted_before);
   return found;
 }
@@ -53,8 +52,11 @@ Evidence::Evidence(const Context& context, const TaskId& task) {
 }
 
 void Evidence::read_item(const MemoryItem& item, const TaskId& task) {
+  // A failed trace lists what it was made of, as choices that did not work together; which of them is at fault it does
+  // not say.
+  const bool lists_only = item.kind == ItemKind::kTrace && !item.feasible;
   for (const auto& fact : item.facts) {
-    const Construct* construct = construct_named(fact.choice.construct);
+    const Construct* construct = lists_only ? nullptr : construct_named(fact.choice.construct);
     if (construct && has_form(*construct, fact.choice.form)) (fact.works ? works_ : fails_)[fact.choice] += trust_in(item);
   }
   const bool attempt = item.kind == ItemKind::kTrace || item.kind == ItemKind::kExperience;
@@ -82,7 +84,7 @@ void Evidence::read_attempt(const MemoryItem& item) {
     if (item.feasible) continue;
     double factor = 1;
     if (suspect) factor = tried.suspects.size() == 1 ? kOnlySuspect : kOneOfSeveral;
-    else if (tried.suspects.empty() && !spelling && had_compiled(item.gate)) factor = kWithoutLine;
+    else if (tried.suspects.empty() && spelling != had_compiled(item.gate)) factor = kWithoutLine;
     if (factor < 1) doubts_[choice] = (doubts_.contains(choice) ? doubts_[choice] : 1) * factor;
   }
   tried_.push_back(std::move(tried));

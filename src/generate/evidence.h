@@ -51,7 +51,8 @@ class Evidence {
   std::vector<Tried> tried_;
 };
 
-// The choices that an item tells: its facts that work, else the kernel's own list, else a "Constructs:" line of its text.
+// The choices that an attempt's item tells: the kernel's own list, else a "constructs:" line of its text, else a trace's
+// facts.
 std::vector<Choice> choices_of(const MemoryItem& item);
 
 }  // namespace evk

@@ -18,7 +18,7 @@ namespace evk {
 //   names     API names that an exact look-up finds the item by, wrong spellings included
 //   static    true: every draft sees it (of an api only)
 //   shows     "construct=form" that works;   avoid: "construct=form" that does not
-//   answers   of a pitfall: finding codes, with '*' at the end for a family; of a practice: bottleneck labels
+//   answers   of a pitfall: finding codes, exactly; of a practice: bottleneck labels
 // A pitfall becomes an item of kind practice with category "pitfall". Fails on anything else, naming file and key.
 Result<MemoryItem> read_knowledge(std::string_view text, const std::string& file, const std::string& backend);
 
