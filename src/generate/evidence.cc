@@ -12,8 +12,9 @@ double trust_in(const MemoryItem& item) {
   return 1;
 }
 
-constexpr double kUseWhatWorks = 0.95;   // else a guess: an author does not always follow what was read
-constexpr double kKeepUnblamed = 0.85;
+constexpr double kUseWhatWorks = 0.98;   // else a guess: an author does not always follow what was read
+constexpr double kKeepUnblamed = 0.9;
+constexpr double kChangesWithoutLine = 1.5;   // decisions that change, on average, where nobody is blamed
 constexpr double kShownToFail = 0.03;    // factors on a newcomer's belief
 constexpr double kOnlySuspect = 0.03, kOneOfSeveral = 0.35, kWithoutLine = 0.5;
 
@@ -113,6 +114,19 @@ double Evidence::guess_weight(const Construct& construct, const Form& form) cons
   return doubt == doubts_.end() ? weight : weight * doubt->second;
 }
 
+// What the last failure did is mostly kept: the next try mends what is blamed, or a few things if nothing is.
+double Evidence::keeps(const Tried& last, const Construct& construct) const {
+  if (!last.suspects.empty())
+    return std::find(last.suspects.begin(), last.suspects.end(), construct.name) == last.suspects.end() ? kKeepUnblamed : 0;
+  const bool compiled = had_compiled(last.gate);
+  const auto in_doubt = std::count_if(last.choices.begin(), last.choices.end(), [&](const Choice& choice) {
+    const Construct* other = construct_named(choice.construct);
+    return other && other->kind != ConstructKind::kSchedule && (other->kind == ConstructKind::kSpelling) != compiled && !vouched(choice);
+  });
+  if ((construct.kind == ConstructKind::kSpelling) == compiled) return kKeepUnblamed;
+  return std::max(0.3, 1 - kChangesWithoutLine / std::max(1.0, static_cast<double>(in_doubt)));
+}
+
 std::string Evidence::choose(const Construct& construct, Random random) const {
   std::vector<double> shown, guess;
   for (const auto& form : construct.forms) {
@@ -122,14 +136,9 @@ std::string Evidence::choose(const Construct& construct, Random random) const {
   }
   const auto best = std::max_element(shown.begin(), shown.end());
   if (*best > 0 && random.coin(kUseWhatWorks)) return std::string(construct.forms[static_cast<std::size_t>(best - shown.begin())].name);
-  // What the last failure did, and nobody blamed, is kept: the next try mends one thing.
-  if (const Tried* last = last_failure()) {
-    const bool suspect = std::find(last->suspects.begin(), last->suspects.end(), construct.name) != last->suspects.end();
-    const bool blames = !last->suspects.empty();
+  if (const Tried* last = last_failure())
     for (const auto& choice : last->choices)
-      if (choice.construct == construct.name && has_form(construct, choice.form) && blames && !suspect && !failed(choice) && random.coin(kKeepUnblamed))
-        return choice.form;
-  }
+      if (choice.construct == construct.name && has_form(construct, choice.form) && !failed(choice) && random.coin(keeps(*last, construct))) return choice.form;
   return std::string(construct.forms[drawn(guess, random)].name);
 }
 

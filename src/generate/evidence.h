@@ -45,6 +45,7 @@ class Evidence {
   static double weight_of(const std::map<Choice, double>& weights, const Choice& choice);
   void read_item(const MemoryItem& item, const TaskId& task);
   void read_attempt(const MemoryItem& item);
+  double keeps(const Tried& last, const Construct& construct) const;
   double guess_weight(const Construct& construct, const Form& form) const;
 
   std::map<Choice, double> works_, fails_, doubts_;
