@@ -30,14 +30,21 @@ std::string line_at(std::string_view text, std::size_t at) {
 std::string key_of(const GenerateRequest& request) {
   Random stream = request.random;
   Sha256 sha;
-  sha.field(request.task.id.text).field(name_of(request.context.stage)).field(request.prompt).field(std::to_string(stream.next()));
+  sha.field(request.task.id.text)
+      .field(name_of(request.context.stage))
+      .field(request.prompt)
+      .field(std::to_string(stream.next()));
   return sha.hex();
 }
 
 Result<Answer> RecordingGenerator::generate(const GenerateRequest& request) {
   EVK_TRY(Answer answer, inner_->generate(request));
-  const nlohmann::json line = {{"key", key_of(request)},     {"task", request.task.id.text},          {"prompt", request.prompt},
-                               {"text", answer.text},        {"model", answer.model},                 {"prompt_tokens", answer.prompt_tokens},
+  const nlohmann::json line = {{"key", key_of(request)},
+                               {"task", request.task.id.text},
+                               {"prompt", request.prompt},
+                               {"text", answer.text},
+                               {"model", answer.model},
+                               {"prompt_tokens", answer.prompt_tokens},
                                {"answer_tokens", answer.answer_tokens}};
   const std::lock_guard lock(mutex_);
   std::ofstream file(path_, std::ios::app | std::ios::binary);
@@ -53,15 +60,20 @@ Result<std::unique_ptr<ReplayGenerator>> ReplayGenerator::open(const std::string
   made->path_ = path;
   std::string text;
   for (int number = 1; std::getline(file, text); ++number) {
-    const auto wrong = [&] { return failure(fmt::format("{}:{}: not a recorded answer", path, number), Retry::kAfterFix); };
+    const auto wrong = [&] {
+      return failure(fmt::format("{}:{}: not a recorded answer", path, number), Retry::kAfterFix);
+    };
     if (text.empty()) continue;
-    const auto json = text.size() > kLineBytesMax ? nlohmann::json() : nlohmann::json::parse(text, nullptr, false);
+    const auto json =
+        text.size() > kLineBytesMax ? nlohmann::json() : nlohmann::json::parse(text, nullptr, false);
     if (!json.is_object()) return wrong();
     for (const auto* key : {"key", "task", "prompt", "text", "model"})
       if (!json.contains(key) || !json[key].is_string()) return wrong();
     for (const auto* key : {"prompt_tokens", "answer_tokens"})
       if (!json.contains(key) || !json[key].is_number_integer()) return wrong();
-    Recorded recorded{json["task"], json["prompt"], {json["text"], json["model"], json["prompt_tokens"], json["answer_tokens"]}};
+    Recorded recorded{json["task"],
+                      json["prompt"],
+                      {json["text"], json["model"], json["prompt_tokens"], json["answer_tokens"]}};
     made->recorded_[json["key"]] = std::move(recorded);
   }
   return made;
@@ -73,19 +85,26 @@ Result<Answer> ReplayGenerator::generate(const GenerateRequest& request) {
   const Recorded* nearest = nullptr;
   std::size_t common = 0;
   for (const auto& [key, recorded] : recorded_) {
-    const std::size_t same = common_prefix(recorded.prompt, request.prompt) + (recorded.task == request.task.id.text ? 1 : 0);
+    const std::size_t same =
+        common_prefix(recorded.prompt, request.prompt) + (recorded.task == request.task.id.text ? 1 : 0);
     if (!nearest || same > common) {
       nearest = &recorded;
       common = same;
     }
   }
-  if (!nearest) return failure(fmt::format("{}: holds no answers; record some first", path_), Retry::kAfterFix);
+  if (!nearest)
+    return failure(fmt::format("{}: holds no answers; record some first", path_), Retry::kAfterFix);
   const std::size_t at = common_prefix(nearest->prompt, request.prompt);
   if (nearest->prompt == request.prompt)
-    return failure(fmt::format("{}: the prompt for {} was recorded for {} in another attempt; record this campaign anew", path_, request.task.id.text, nearest->task), Retry::kAfterFix);
-  return failure(fmt::format("{}: no answer for this prompt of {}; the nearest recorded one differs first at byte {}: recorded \"{}\", asked \"{}\"", path_,
-                             request.task.id.text, at, line_at(nearest->prompt, at), line_at(request.prompt, at)),
-                 Retry::kAfterFix);
+    return failure(
+        fmt::format("{}: the prompt for {} was recorded for {} in another attempt; record this campaign anew",
+                    path_, request.task.id.text, nearest->task),
+        Retry::kAfterFix);
+  return failure(
+      fmt::format("{}: no answer for this prompt of {}; the nearest recorded one differs first at byte {}: "
+                  "recorded \"{}\", asked \"{}\"",
+                  path_, request.task.id.text, at, line_at(nearest->prompt, at), line_at(request.prompt, at)),
+      Retry::kAfterFix);
 }
 
 }  // namespace evk

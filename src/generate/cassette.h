@@ -17,7 +17,8 @@ std::string key_of(const GenerateRequest& request);
 // {"key", "task", "prompt", "text", "model", "prompt_tokens", "answer_tokens"}.
 class RecordingGenerator : public Generator {
  public:
-  RecordingGenerator(std::unique_ptr<Generator> inner, std::string path) : inner_(std::move(inner)), path_(std::move(path)) {}
+  RecordingGenerator(std::unique_ptr<Generator> inner, std::string path)
+      : inner_(std::move(inner)), path_(std::move(path)) {}
   // Fails as the inner generator does, or if the file cannot be written.
   Result<Answer> generate(const GenerateRequest& request) override;
 
@@ -31,12 +32,15 @@ class ReplayGenerator : public Generator {
  public:
   // Reads the whole file. Fails on a line that is not such an object, naming it.
   static Result<std::unique_ptr<ReplayGenerator>> open(const std::string& path);
-  // The recorded answer of an equal request. A request that was not recorded is an Error that shows where the most similar
-  // recorded prompt differs first.
+  // The recorded answer of an equal request. A request that was not recorded is an Error that shows where the
+  // most similar recorded prompt differs first.
   Result<Answer> generate(const GenerateRequest& request) override;
 
  private:
-  struct Recorded { std::string task, prompt; Answer answer; };
+  struct Recorded {
+    std::string task, prompt;
+    Answer answer;
+  };
   std::string path_;
   std::map<std::string, Recorded> recorded_;
 };

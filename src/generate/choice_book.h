@@ -1,4 +1,5 @@
-// The decisions taken while one kernel is printed: each construct is decided when the printer first asks for it.
+// The decisions taken while one kernel is printed: each construct is decided when the printer first asks for
+// it.
 #pragma once
 
 #include <functional>

@@ -61,7 +61,8 @@ class Child {
   // The wait status of the leader.
   int wait() {
     int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
     reaped_ = true;
     return status;
   }
@@ -119,7 +120,8 @@ class Talk {
       std::array<pollfd, 2> wanted = {pollfd{from_.get(), POLLIN, 0}, pollfd{to_.get(), POLLOUT, 0}};
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
       if (left <= 0) return "the deadline passed";
-      const int ready = ::poll(wanted.data(), to_.is_open() ? 2 : 1, static_cast<int>(std::min<long>(left, 1000)));
+      const int ready =
+          ::poll(wanted.data(), to_.is_open() ? 2 : 1, static_cast<int>(std::min<long>(left, 1000)));
       if (ready < 0 && errno != EINTR) return system_text(errno);
       if (ready <= 0) continue;
       if (to_.is_open() && wanted[1].revents != 0) send();
@@ -158,7 +160,8 @@ Result<Answer> CommandGenerator::generate(const GenerateRequest& request) {
   Descriptor to, their_in, from, their_out;
   if (!make_pair(to, their_in) || !make_pair(from, their_out)) return again(config_, system_text(errno));
   pid_t pid = 0;
-  if (const int failed = spawn_shell(config_.command, their_in.get(), their_out.get(), pid)) return again(config_, system_text(failed));
+  if (const int failed = spawn_shell(config_.command, their_in.get(), their_out.get(), pid))
+    return again(config_, system_text(failed));
   Child child(pid);
   their_in.close();
   their_out.close();
@@ -167,7 +170,8 @@ Result<Answer> CommandGenerator::generate(const GenerateRequest& request) {
   int status = 0;
   if (!child.ends_before(end, status)) return again(config_, "the deadline passed");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return again(config_, WIFEXITED(status) ? fmt::format("it ended with status {}", WEXITSTATUS(status)) : fmt::format("it ended by signal {}", WTERMSIG(status)));
+    return again(config_, WIFEXITED(status) ? fmt::format("it ended with status {}", WEXITSTATUS(status))
+                                            : fmt::format("it ended by signal {}", WTERMSIG(status)));
   Answer answer;
   answer.text = talk.take_answer();
   answer.model = config_.command;

@@ -22,17 +22,25 @@ struct Composition {
 
 std::string identifier(const std::string& name) {
   std::string made;
-  for (const char ch : name) made += std::isalnum(static_cast<unsigned char>(ch)) ? static_cast<char>(std::tolower(static_cast<unsigned char>(ch))) : '_';
+  for (const char ch : name)
+    made += std::isalnum(static_cast<unsigned char>(ch))
+                ? static_cast<char>(std::tolower(static_cast<unsigned char>(ch)))
+                : '_';
   if (made.empty() || std::isdigit(static_cast<unsigned char>(made.front()))) made = "op_" + made;
   return made;
 }
 
-Random stream_of(std::uint64_t key, const Construct& construct) { return Random(mix(key, hash64(construct.name))); }
+Random stream_of(std::uint64_t key, const Construct& construct) {
+  return Random(mix(key, hash64(construct.name)));
+}
 
 class Composing {
  public:
   Composing(const GenerateRequest& request, const KernelPlan& plan)
-      : request_(request), plan_(plan), evidence_(request.context, request.task.id), random_(request.random) {}
+      : request_(request),
+        plan_(plan),
+        evidence_(request.context, request.task.id),
+        random_(request.random) {}
 
   Composition run() {
     const MemoryItem* start = request_.context.start();
@@ -51,7 +59,8 @@ class Composing {
     const std::uint64_t key = random_.next();
     Composition made = print([&](const Construct& construct) {
       const Random random = stream_of(key, construct);
-      return construct.kind == ConstructKind::kSchedule ? evidence_.choose_schedule(construct, random) : evidence_.choose(construct, random);
+      return construct.kind == ConstructKind::kSchedule ? evidence_.choose_schedule(construct, random)
+                                                        : evidence_.choose(construct, random);
     });
     made.hypothesis = draft_hypothesis(made.choices);
     return made;
@@ -61,11 +70,14 @@ class Composing {
     std::string changed;
     if (const Tried* last = evidence_.last_failure())
       for (const auto& choice : choices)
-        if (std::find(last->choices.begin(), last->choices.end(), choice) == last->choices.end() && changed.size() < 160)
+        if (std::find(last->choices.begin(), last->choices.end(), choice) == last->choices.end() &&
+            changed.size() < 160)
           changed += (changed.empty() ? "" : ", ") + choice.construct + "=" + choice.form;
     if (!changed.empty()) return "the last attempt fails by a form that changes here: " + changed;
-    const auto vouched = std::count_if(choices.begin(), choices.end(), [&](const Choice& c) { return evidence_.vouched(c); });
-    return fmt::format("a careful first kernel; {} of its {} decisions are shown by the context", vouched, choices.size());
+    const auto vouched =
+        std::count_if(choices.begin(), choices.end(), [&](const Choice& c) { return evidence_.vouched(c); });
+    return fmt::format("a careful first kernel; {} of its {} decisions are shown by the context", vouched,
+                       choices.size());
   }
 
   Composition refine(const MemoryItem& start, const std::vector<Choice>& base) {
@@ -76,14 +88,16 @@ class Composing {
         for (const auto& choice : *from)
           if (choice.construct == construct.name && has_form(construct, choice.form)) return choice.form;
       const Random random = stream_of(key, construct);
-      return construct.kind == ConstructKind::kSchedule ? evidence_.choose_schedule(construct, random) : evidence_.choose(construct, random);
+      return construct.kind == ConstructKind::kSchedule ? evidence_.choose_schedule(construct, random)
+                                                        : evidence_.choose(construct, random);
     });
-    made.hypothesis = fmt::format("{} relieves a kernel that is {}", write_choices(changes), start.bottleneck.empty() ? "not yet diagnosed" : start.bottleneck);
+    made.hypothesis = fmt::format("{} relieves a kernel that is {}", write_choices(changes),
+                                  start.bottleneck.empty() ? "not yet diagnosed" : start.bottleneck);
     return made;
   }
 
-  // One or two decisions of `base` that change: drawn by what practices and other traces suggest, blindly where they
-  // say nothing.
+  // One or two decisions of `base` that change: drawn by what practices and other traces suggest, blindly
+  // where they say nothing.
   std::vector<Choice> changes_of(const MemoryItem& start, const std::vector<Choice>& base) {
     constexpr double kSecondChange = 0.4;
     std::map<Choice, double> weights = suggestions(start, base);
@@ -98,30 +112,37 @@ class Composing {
   }
 
   std::map<Choice, double> suggestions(const MemoryItem& start, const std::vector<Choice>& base) const {
-    constexpr double kBlind = 0.15, kPractice = 1, kPracticeForThis = 6, kTrace = 2, kRepeated = 0.2, kFailed = 0.1;
+    constexpr double kBlind = 0.15, kPractice = 1, kPracticeForThis = 6, kTrace = 2, kRepeated = 0.2,
+                     kFailed = 0.1;
     std::map<Choice, double> weights;
     const auto differs = [&](const Choice& choice) {
-      return std::any_of(base.begin(), base.end(), [&](const Choice& b) { return b.construct == choice.construct && b.form != choice.form; });
+      return std::any_of(base.begin(), base.end(), [&](const Choice& b) {
+        return b.construct == choice.construct && b.form != choice.form;
+      });
     };
     for (const auto& construct : constructs()) {
       if (construct.kind != ConstructKind::kSchedule) continue;
-      for (const auto& form : construct.forms) weights[{std::string(construct.name), std::string(form.name)}] = kBlind;
+      for (const auto& form : construct.forms)
+        weights[{std::string(construct.name), std::string(form.name)}] = kBlind;
     }
     for (const auto& shown : request_.context.items) {
       const MemoryItem& item = *shown.item;
-      const bool practice = item.kind == ItemKind::kPractice, trace = item.kind == ItemKind::kTrace && item.feasible;
+      const bool practice = item.kind == ItemKind::kPractice,
+                 trace = item.kind == ItemKind::kTrace && item.feasible;
       if (shown.by == SelectedBy::kStart || (!practice && !trace)) continue;
       for (const auto& fact : item.facts) {
         const Construct* construct = construct_named(fact.choice.construct);
         if (!fact.works || !construct || (trace && construct->kind != ConstructKind::kSchedule)) continue;
-        weights[fact.choice] += practice ? (answers(item, start.bottleneck) ? kPracticeForThis : kPractice) : kTrace;
+        weights[fact.choice] +=
+            practice ? (answers(item, start.bottleneck) ? kPracticeForThis : kPractice) : kTrace;
       }
     }
     std::erase_if(weights, [&](const auto& entry) { return !differs(entry.first); });
     for (auto& [choice, weight] : weights) {
       if (evidence_.failed(choice)) weight *= kFailed;
       for (const auto& tried : evidence_.tried())
-        if (std::find(tried.choices.begin(), tried.choices.end(), choice) != tried.choices.end()) weight *= kRepeated;
+        if (std::find(tried.choices.begin(), tried.choices.end(), choice) != tried.choices.end())
+          weight *= kRepeated;
     }
     return weights;
   }
@@ -156,8 +177,10 @@ class Composing {
 };
 
 std::string answer_text(const Composition& made) {
-  std::string text = fmt::format("Hypothesis: {}\nConstructs: {}\n", made.hypothesis, write_choices(made.choices));
-  for (const auto& file : made.files) text += fmt::format("\n```cpp title=\"{}\"\n{}```\n", file.path, file.text);
+  std::string text =
+      fmt::format("Hypothesis: {}\nConstructs: {}\n", made.hypothesis, write_choices(made.choices));
+  for (const auto& file : made.files)
+    text += fmt::format("\n```cpp title=\"{}\"\n{}```\n", file.path, file.text);
   return text;
 }
 
@@ -173,7 +196,8 @@ Result<Answer> Composer::generate(const GenerateRequest& request) {
   const ShapeSet* small = request.task.shapes("small");
   if (!small) {
     answer.text = "No kernel: the task has no shape set \"small\".";
-  } else if (const auto lowered = lower(small->graph); const auto* unsupported = std::get_if<Unsupported>(&lowered)) {
+  } else if (const auto lowered = lower(small->graph);
+             const auto* unsupported = std::get_if<Unsupported>(&lowered)) {
     answer.text = fmt::format("No kernel: the composer has no lowering for {}.", unsupported->why);
   } else {
     answer.text = answer_text(Composing(request, std::get<KernelPlan>(lowered)).run());

@@ -1,5 +1,5 @@
-// The embedded generator: composes an operator project from a task's graph and from what its context shows, with no
-// network. It reads no task's name but to spell files and functions.
+// The embedded generator: composes an operator project from a task's graph and from what its context shows,
+// with no network. It reads no task's name but to spell files and functions.
 #pragma once
 
 #include "core/generator.h"

@@ -10,9 +10,10 @@
 
 namespace evk {
 
-// Of a feasible candidate: every choice works. Of a failed one: the choice that printed the deciding finding's line
-// fails, if the line names exactly one suspect; once it had compiled, its spellings work; else nothing is known.
-// Empty for a candidate without declared choices, or whose choices are none of the composer's constructs.
+// Of a feasible candidate: every choice works. Of a failed one: the choice that printed the deciding
+// finding's line fails, if the line names exactly one suspect; once it had compiled, its spellings work; else
+// nothing is known. Empty for a candidate without declared choices, or whose choices are none of the
+// composer's constructs.
 std::vector<Fact> facts_of(const Task& task, const Candidate& candidate, const Verdict& verdict);
 
 }  // namespace evk

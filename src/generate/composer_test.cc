@@ -20,7 +20,8 @@ using ::testing::IsEmpty;
 
 KernelPlan plan_of(const Task& task) {
   const auto lowered = lower(task.shapes("small")->graph);
-  EXPECT_TRUE(std::holds_alternative<KernelPlan>(lowered)) << task.name << ": " << (lowered.index() == 1 ? std::get<Unsupported>(lowered).why : "");
+  EXPECT_TRUE(std::holds_alternative<KernelPlan>(lowered))
+      << task.name << ": " << (lowered.index() == 1 ? std::get<Unsupported>(lowered).why : "");
   return std::get<KernelPlan>(lowered);
 }
 
@@ -40,7 +41,9 @@ TEST(Lowering, takes_every_usual_task) {
 }
 
 TEST(Lowering, names_the_operation_it_does_not_know) {
-  const Task task = sample::Graph({4, 4}).node("y", "aten.cumsum.default", {sample::ref("x"), sample::integer(1)}, {4, 4}).task("t", "y");
+  const Task task = sample::Graph({4, 4})
+                        .node("y", "aten.cumsum.default", {sample::ref("x"), sample::integer(1)}, {4, 4})
+                        .task("t", "y");
   const auto lowered = lower(task.shapes("small")->graph);
   ASSERT_TRUE(std::holds_alternative<Unsupported>(lowered));
   EXPECT_THAT(std::get<Unsupported>(lowered).why, HasSubstr("aten.cumsum.default"));
@@ -70,7 +73,9 @@ TEST(Composer, answers_the_same_for_the_same_stream) {
 }
 
 TEST(Composer, says_which_operation_it_cannot_lower) {
-  const Task task = sample::Graph({4, 4}).node("y", "aten.cumsum.default", {sample::ref("x"), sample::integer(1)}, {4, 4}).task("t", "y");
+  const Task task = sample::Graph({4, 4})
+                        .node("y", "aten.cumsum.default", {sample::ref("x"), sample::integer(1)}, {4, 4})
+                        .task("t", "y");
   const std::string text = answer_to(task, {}, 1).text;
   EXPECT_THAT(text, HasSubstr("aten.cumsum.default"));
   EXPECT_EQ(text.find("```"), std::string::npos);
@@ -88,7 +93,8 @@ Context context_of(std::vector<MemoryItem> items) {
 
 int times_of(const std::string& wanted, const Task& task, const Context& context) {
   int found = 0;
-  for (std::uint64_t seed = 0; seed < 200; ++seed) found += answer_to(task, context, seed).text.find(wanted) != std::string::npos;
+  for (std::uint64_t seed = 0; seed < 200; ++seed)
+    found += answer_to(task, context, seed).text.find(wanted) != std::string::npos;
   return found;
 }
 
@@ -124,7 +130,10 @@ Verdict verdict_of(Outcome outcome) {
 
 int line_with(const std::string& text, const std::string& wanted) {
   const auto at = text.find(wanted);
-  return at == std::string::npos ? 0 : 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+  return at == std::string::npos
+             ? 0
+             : 1 + static_cast<int>(
+                       std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
 TEST(Facts, blame_the_construct_that_printed_the_line) {
@@ -142,7 +151,8 @@ TEST(Facts, of_a_mismatch_are_the_spellings_alone) {
   const Task task = sample::usual_tasks()[4];
   const auto facts = facts_of(task, candidate_of(task, {}), verdict_of(Mismatched{}));
   EXPECT_THAT(facts, Contains(Fact{{"vec.exp", "Exp"}, true}));
-  for (const auto& fact : facts) EXPECT_EQ(construct_named(fact.choice.construct)->kind, ConstructKind::kSpelling);
+  for (const auto& fact : facts)
+    EXPECT_EQ(construct_named(fact.choice.construct)->kind, ConstructKind::kSpelling);
 }
 
 TEST(Facts, of_a_feasible_candidate_vouch_for_every_choice) {
@@ -196,10 +206,14 @@ TEST(Composer, changes_at_most_two_decisions_of_its_start_point) {
   context.items[0].by = SelectedBy::kStart;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const auto text = answer_to(task, context, seed).text;
-    const auto choices = read_choices(text.substr(text.find("Constructs:") + 11, text.find('\n', text.find("Constructs:")) - text.find("Constructs:") - 11));
+    const auto choices =
+        read_choices(text.substr(text.find("Constructs:") + 11,
+                                 text.find('\n', text.find("Constructs:")) - text.find("Constructs:") - 11));
     int changed = 0;
     for (const auto& before : first.choices)
-      changed += std::any_of(choices.begin(), choices.end(), [&](const Choice& c) { return c.construct == before.construct && c.form != before.form; });
+      changed += std::any_of(choices.begin(), choices.end(), [&](const Choice& c) {
+        return c.construct == before.construct && c.form != before.form;
+      });
     EXPECT_GE(changed, 1) << seed;
     EXPECT_LE(changed, 2) << seed;
   }
@@ -214,7 +228,8 @@ TEST(Constructs, have_priors_that_sum_to_one) {
 }
 
 TEST(Constructs, are_read_from_the_comment_of_a_line) {
-  EXPECT_THAT(tags_of_line("a\n  b;  // [copy.tail tail.length]\n", 2), testing::ElementsAre("copy.tail", "tail.length"));
+  EXPECT_THAT(tags_of_line("a\n  b;  // [copy.tail tail.length]\n", 2),
+              testing::ElementsAre("copy.tail", "tail.length"));
   EXPECT_THAT(tags_of_line("a // [copy.tail]\n", 7), IsEmpty());
   EXPECT_THAT(tags_of_line("a[0];  // [no.such]\n", 1), IsEmpty());
 }

@@ -21,7 +21,9 @@ std::vector<Construct> table() {
       {"act.softplus", kBehaviour, {{"split_at_zero", 0.4}, {"log_of_exp", 0.6}}},
       {"act.tanh", kSpelling, {{"exp_form", 0.4}, {"TanhVec", 0.3}, {"tanhf", 0.3}}},
       // Vector instructions and their scalars.
-      {"div.by_scalar", kSpelling, {{"reciprocal_muls", 0.3}, {"Divs", 0.4}, {"Div_scalar", 0.2}, {"duplicate_div", 0.1}}},
+      {"div.by_scalar",
+       kSpelling,
+       {{"reciprocal_muls", 0.3}, {"Divs", 0.4}, {"Div_scalar", 0.2}, {"duplicate_div", 0.1}}},
       {"fill.value", kSpelling, {{"Duplicate", 0.4}, {"Dup", 0.45}, {"SetAll", 0.15}}},
       {"scalar.add", kSpelling, {{"Adds", 0.6}, {"Add_scalar", 0.25}, {"AddScalar", 0.15}}},
       {"scalar.math", kSpelling, {{"vector", 0.3}, {"libm", 0.45}, {"on_float", 0.25}}},
@@ -57,14 +59,18 @@ std::vector<Construct> table() {
       {"block.meet", kBehaviour, {{"sync_all", 0.5}, {"none", 0.5}}},
       {"buffer.align", kBehaviour, {{"rounded_up", 0.5}, {"exact", 0.5}}},
       {"ub.budget", kBehaviour, {{"all_buffers", 0.4}, {"inputs_only", 0.6}}},
-      {"host.core_count", kSpelling, {{"GetCoreNumAiv", 0.5}, {"GetAivNum", 0.25}, {"GetVectorCoreNum", 0.25}}},
+      {"host.core_count",
+       kSpelling,
+       {{"GetCoreNumAiv", 0.5}, {"GetAivNum", 0.25}, {"GetVectorCoreNum", 0.25}}},
       {"host.shape", kSpelling, {{"storage_shape", 0.6}, {"dims_directly", 0.4}}},
       {"host.tiling_size", kBehaviour, {{"set_data_size", 0.75}, {"forgotten", 0.25}}},
       // Schedules: all are right, not all are fast.
       {"sched.accumulate", kSchedule, {{"scalar", 0.6, true}, {"vector", 0.4}}},
       {"sched.blocks", kSchedule, {{"one", 0.3, true}, {"eight", 0.4}, {"all", 0.3}}},
       {"sched.buffers", kSchedule, {{"single", 0.5, true}, {"double", 0.5}}},
-      {"sched.tile", kSchedule, {{"t1024", 0.3, true}, {"t2048", 0.2}, {"t4096", 0.2}, {"t8192", 0.1}, {"ub_max", 0.2}}},
+      {"sched.tile",
+       kSchedule,
+       {{"t1024", 0.3, true}, {"t2048", 0.2}, {"t4096", 0.2}, {"t8192", 0.1}, {"ub_max", 0.2}}},
       {"sched.moments", kSchedule, {{"two_pass", 0.7, true}, {"one_pass", 0.3}}},
       {"sched.resident", kSchedule, {{"never", 0.6, true}, {"short_rows", 0.4}}},
       {"sched.whole", kSchedule, {{"one_block", 0.6, true}, {"partial_sums", 0.4}}},
@@ -94,17 +100,20 @@ const std::vector<Construct>& constructs() {
 
 const Construct* construct_named(std::string_view name) {
   const auto& all = constructs();
-  const auto found = std::lower_bound(all.begin(), all.end(), name, [](const Construct& c, std::string_view n) { return c.name < n; });
+  const auto found = std::lower_bound(all.begin(), all.end(), name,
+                                      [](const Construct& c, std::string_view n) { return c.name < n; });
   return found != all.end() && found->name == name ? &*found : nullptr;
 }
 
 bool has_form(const Construct& construct, std::string_view form) {
-  return std::any_of(construct.forms.begin(), construct.forms.end(), [&](const Form& f) { return f.name == form; });
+  return std::any_of(construct.forms.begin(), construct.forms.end(),
+                     [&](const Form& f) { return f.name == form; });
 }
 
 std::string write_choices(const std::vector<Choice>& choices) {
   std::string text;
-  for (const auto& choice : choices) text += (text.empty() ? "" : "; ") + choice.construct + "=" + choice.form;
+  for (const auto& choice : choices)
+    text += (text.empty() ? "" : "; ") + choice.construct + "=" + choice.form;
   return text;
 }
 
@@ -131,7 +140,8 @@ std::vector<Choice> choices_in(const std::vector<SourceFile>& files) {
     if (at == std::string::npos) continue;
     const auto begin = at + kMark.size();
     const auto end = file.text.find('\n', begin);
-    return read_choices(std::string_view(file.text).substr(begin, end == std::string::npos ? end : end - begin));
+    return read_choices(
+        std::string_view(file.text).substr(begin, end == std::string::npos ? end : end - begin));
   }
   return {};
 }

@@ -12,15 +12,15 @@
 namespace evk {
 
 enum class ConstructKind {
-  kSpelling,    // how something is written: a wrong form does not compile
-  kBehaviour,   // what the code does: a wrong form races, leaves its bounds or gives wrong values
-  kSchedule,    // how fast the same result comes
+  kSpelling,   // how something is written: a wrong form does not compile
+  kBehaviour,  // what the code does: a wrong form races, leaves its bounds or gives wrong values
+  kSchedule,   // how fast the same result comes
 };
 
 struct Form {
   std::string_view name;
-  double prior = 0;     // a newcomer's share of belief, before anything was read
-  bool first_draft = false;   // of schedules: the careful form that a first draft takes
+  double prior = 0;          // a newcomer's share of belief, before anything was read
+  bool first_draft = false;  // of schedules: the careful form that a first draft takes
 };
 
 struct Construct {

@@ -12,10 +12,10 @@ double trust_in(const MemoryItem& item) {
   return 1;
 }
 
-constexpr double kUseWhatWorks = 0.98;   // else a guess: an author does not always follow what was read
+constexpr double kUseWhatWorks = 0.98;  // else a guess: an author does not always follow what was read
 constexpr double kKeepUnblamed = 0.9;
-constexpr double kChangesWithoutLine = 1.5;   // decisions that change, on average, where nobody is blamed
-constexpr double kShownToFail = 0.03;    // factors on a newcomer's belief
+constexpr double kChangesWithoutLine = 1.5;  // decisions that change, on average, where nobody is blamed
+constexpr double kShownToFail = 0.03;        // factors on a newcomer's belief
 constexpr double kOnlySuspect = 0.03, kOneOfSeveral = 0.35, kWithoutLine = 0.5;
 
 std::size_t drawn(const std::vector<double>& weights, Random& random) {
@@ -30,7 +30,9 @@ std::size_t drawn(const std::vector<double>& weights, Random& random) {
 bool sorted_before(const Choice& a, const Choice& b) { return a < b; }
 
 // An attempt that ended here had compiled.
-bool had_compiled(const std::string& gate) { return gate == "run" || gate == "compare" || gate == "measure" || gate == "passed"; }
+bool had_compiled(const std::string& gate) {
+  return gate == "run" || gate == "compare" || gate == "measure" || gate == "passed";
+}
 
 }  // namespace
 
@@ -39,7 +41,9 @@ std::vector<Choice> choices_of(const MemoryItem& item) {
   if (found.empty()) {
     constexpr std::string_view kMark = "constructs:";
     const auto at = item.text.find(kMark);
-    if (at != std::string::npos) found = read_choices(std::string_view(item.text).substr(at + kMark.size(), item.text.find('\n', at) - at - kMark.size()));
+    if (at != std::string::npos)
+      found = read_choices(std::string_view(item.text).substr(at + kMark.size(),
+                                                              item.text.find('\n', at) - at - kMark.size()));
   }
   if (found.empty() && item.kind == ItemKind::kTrace)
     for (const auto& fact : item.facts) found.push_back(fact.choice);
@@ -53,12 +57,13 @@ Evidence::Evidence(const Context& context, const TaskId& task) {
 }
 
 void Evidence::read_item(const MemoryItem& item, const TaskId& task) {
-  // A failed trace lists what it was made of, as choices that did not work together; which of them is at fault it does
-  // not say.
+  // A failed trace lists what it was made of, as choices that did not work together; which of them is at
+  // fault it does not say.
   const bool lists_only = item.kind == ItemKind::kTrace && !item.feasible;
   for (const auto& fact : item.facts) {
     const Construct* construct = lists_only ? nullptr : construct_named(fact.choice.construct);
-    if (construct && has_form(*construct, fact.choice.form)) (fact.works ? works_ : fails_)[fact.choice] += trust_in(item);
+    if (construct && has_form(*construct, fact.choice.form))
+      (fact.works ? works_ : fails_)[fact.choice] += trust_in(item);
   }
   const bool attempt = item.kind == ItemKind::kTrace || item.kind == ItemKind::kExperience;
   if (attempt && item.task && *item.task == task) read_attempt(item);
@@ -80,12 +85,15 @@ void Evidence::read_attempt(const MemoryItem& item) {
     const Construct* construct = construct_named(choice.construct);
     if (!construct) continue;
     const bool spelling = construct->kind == ConstructKind::kSpelling;
-    const bool suspect = std::find(tried.suspects.begin(), tried.suspects.end(), choice.construct) != tried.suspects.end();
+    const bool suspect =
+        std::find(tried.suspects.begin(), tried.suspects.end(), choice.construct) != tried.suspects.end();
     if (spelling && had_compiled(item.gate)) works_[choice] += 2;
     if (item.feasible) continue;
     double factor = 1;
-    if (suspect) factor = tried.suspects.size() == 1 ? kOnlySuspect : kOneOfSeveral;
-    else if (tried.suspects.empty() && spelling != had_compiled(item.gate)) factor = kWithoutLine;
+    if (suspect)
+      factor = tried.suspects.size() == 1 ? kOnlySuspect : kOneOfSeveral;
+    else if (tried.suspects.empty() && spelling != had_compiled(item.gate))
+      factor = kWithoutLine;
     if (factor < 1) doubts_[choice] = (doubts_.contains(choice) ? doubts_[choice] : 1) * factor;
   }
   tried_.push_back(std::move(tried));
@@ -117,11 +125,14 @@ double Evidence::guess_weight(const Construct& construct, const Form& form) cons
 // What the last failure did is mostly kept: the next try mends what is blamed, or a few things if nothing is.
 double Evidence::keeps(const Tried& last, const Construct& construct) const {
   if (!last.suspects.empty())
-    return std::find(last.suspects.begin(), last.suspects.end(), construct.name) == last.suspects.end() ? kKeepUnblamed : 0;
+    return std::find(last.suspects.begin(), last.suspects.end(), construct.name) == last.suspects.end()
+               ? kKeepUnblamed
+               : 0;
   const bool compiled = had_compiled(last.gate);
   const auto in_doubt = std::count_if(last.choices.begin(), last.choices.end(), [&](const Choice& choice) {
     const Construct* other = construct_named(choice.construct);
-    return other && other->kind != ConstructKind::kSchedule && (other->kind == ConstructKind::kSpelling) != compiled && !vouched(choice);
+    return other && other->kind != ConstructKind::kSchedule &&
+           (other->kind == ConstructKind::kSpelling) != compiled && !vouched(choice);
   });
   if ((construct.kind == ConstructKind::kSpelling) == compiled) return kKeepUnblamed;
   return std::max(0.3, 1 - kChangesWithoutLine / std::max(1.0, static_cast<double>(in_doubt)));
@@ -135,10 +146,13 @@ std::string Evidence::choose(const Construct& construct, Random random) const {
     guess.push_back(guess_weight(construct, form));
   }
   const auto best = std::max_element(shown.begin(), shown.end());
-  if (*best > 0 && random.coin(kUseWhatWorks)) return std::string(construct.forms[static_cast<std::size_t>(best - shown.begin())].name);
+  if (*best > 0 && random.coin(kUseWhatWorks))
+    return std::string(construct.forms[static_cast<std::size_t>(best - shown.begin())].name);
   if (const Tried* last = last_failure())
     for (const auto& choice : last->choices)
-      if (choice.construct == construct.name && has_form(construct, choice.form) && !failed(choice) && random.coin(keeps(*last, construct))) return choice.form;
+      if (choice.construct == construct.name && has_form(construct, choice.form) && !failed(choice) &&
+          random.coin(keeps(*last, construct)))
+        return choice.form;
   return std::string(construct.forms[drawn(guess, random)].name);
 }
 
@@ -149,7 +163,8 @@ std::string Evidence::choose_schedule(const Construct& construct, Random random)
   for (const auto& form : construct.forms) {
     const Choice choice{std::string(construct.name), std::string(form.name)};
     if (form.first_draft) careful = form.name;
-    shown.push_back(form.first_draft ? 0 : std::max(0.0, weight_of(works_, choice) - weight_of(fails_, choice)));
+    shown.push_back(form.first_draft ? 0
+                                     : std::max(0.0, weight_of(works_, choice) - weight_of(fails_, choice)));
   }
   const bool any = std::any_of(shown.begin(), shown.end(), [](double w) { return w > 0; });
   if (!any || !random.coin(kFollowOthers)) return careful;

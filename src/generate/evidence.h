@@ -16,10 +16,10 @@ namespace evk {
 
 // An attempt of the same task that a context shows.
 struct Tried {
-  std::vector<Choice> choices;          // sorted; empty if the item does not tell
+  std::vector<Choice> choices;  // sorted; empty if the item does not tell
   bool feasible = false;
   std::string gate;
-  std::vector<std::string> suspects;    // constructs that the finding's line names
+  std::vector<std::string> suspects;  // constructs that the finding's line names
 };
 
 class Evidence {
@@ -27,8 +27,8 @@ class Evidence {
   // Reads the facts of all items, and the attempts of `task` among them.
   Evidence(const Context& context, const TaskId& task);
 
-  // A form: what is shown as working is nearly always taken, what is shown as failing nearly never; where nothing is
-  // shown, a newcomer's guess. `random` is this construct's own stream.
+  // A form: what is shown as working is nearly always taken, what is shown as failing nearly never; where
+  // nothing is shown, a newcomer's guess. `random` is this construct's own stream.
   std::string choose(const Construct& construct, Random random) const;
   // A schedule for a first draft: the careful form, unless the context shows another one at work.
   std::string choose_schedule(const Construct& construct, Random random) const;
@@ -52,8 +52,8 @@ class Evidence {
   std::vector<Tried> tried_;
 };
 
-// The choices that an attempt's item tells: the kernel's own list, else a "constructs:" line of its text, else a trace's
-// facts.
+// The choices that an attempt's item tells: the kernel's own list, else a "constructs:" line of its text,
+// else a trace's facts.
 std::vector<Choice> choices_of(const MemoryItem& item);
 
 }  // namespace evk

@@ -46,16 +46,26 @@ class Writer {
 
   int form_of(const IrValue& v) {
     switch (v.prim) {
-      case Prim::kRelu: return relu(v.a);
-      case Prim::kLeakyRelu: return leaky_relu(v.a, v.number);
-      case Prim::kElu: return elu(v.a, v.number);
-      case Prim::kTanh: return tanh(v.a);
-      case Prim::kSigmoid: return sigmoid(v.a);
-      case Prim::kErf: return erf(v.a);
-      case Prim::kSoftplus: return softplus(v.a);
-      case Prim::kGelu: return gelu(v.a, v.number != 0);
-      case Prim::kVariance: return variance(v.a);
-      default: return made_.add(v);
+      case Prim::kRelu:
+        return relu(v.a);
+      case Prim::kLeakyRelu:
+        return leaky_relu(v.a, v.number);
+      case Prim::kElu:
+        return elu(v.a, v.number);
+      case Prim::kTanh:
+        return tanh(v.a);
+      case Prim::kSigmoid:
+        return sigmoid(v.a);
+      case Prim::kErf:
+        return erf(v.a);
+      case Prim::kSoftplus:
+        return softplus(v.a);
+      case Prim::kGelu:
+        return gelu(v.a, v.number != 0);
+      case Prim::kVariance:
+        return variance(v.a);
+      default:
+        return made_.add(v);
     }
   }
 
@@ -105,13 +115,15 @@ class Writer {
   int erf(int x) {
     const auto& form = book_.form("act.erf");
     if (form != "polynomial") return call(form, "act.erf", x);
-    static constexpr std::array kUpper = {-2.72614225801306e-10, 2.77068142495902e-08,  -2.10102402082508e-06, -5.69250639462346e-05,
-                                          -7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02};
+    static constexpr std::array kUpper = {-2.72614225801306e-10, 2.77068142495902e-08,  -2.10102402082508e-06,
+                                          -5.69250639462346e-05, -7.34990630326855e-04, -2.95459980854025e-03,
+                                          -1.60960333262415e-02};
     static constexpr std::array kLower = {-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03,
                                           -7.37332916720468e-03, -1.42647390514189e-02};
     const int bounded = min(max(x, c(-4)), c(4));
     const int square = mul(bounded, bounded);
-    return div(mul(bounded, horner(square, kUpper.data(), kUpper.size())), horner(square, kLower.data(), kLower.size()));
+    return div(mul(bounded, horner(square, kUpper.data(), kUpper.size())),
+               horner(square, kLower.data(), kLower.size()));
   }
 
   int softplus(int x) {

@@ -1,5 +1,5 @@
-// Writes composite primitives (activations) out by the chosen forms, until only primitives with a direct instruction
-// or a named call are left.
+// Writes composite primitives (activations) out by the chosen forms, until only primitives with a direct
+// instruction or a named call are left.
 #pragma once
 
 #include "generate/choice_book.h"

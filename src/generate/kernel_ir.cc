@@ -17,7 +17,8 @@ namespace {
 using Shape = std::vector<std::int64_t>;
 
 bool is_reduction(Prim prim) {
-  return prim == Prim::kReduceSum || prim == Prim::kReduceMax || prim == Prim::kReduceMin || prim == Prim::kVariance;
+  return prim == Prim::kReduceSum || prim == Prim::kReduceMax || prim == Prim::kReduceMin ||
+         prim == Prim::kVariance;
 }
 
 // The wider of two kinds, or nothing if they do not broadcast within the canonical view.
@@ -51,7 +52,7 @@ class Lowering {
   struct Made {
     int value = -1;
     Shape shape;
-    bool aligned = true;   // a statistic that broadcasts against the full tensor as PyTorch would
+    bool aligned = true;  // a statistic that broadcasts against the full tensor as PyTorch would
   };
 
   // The input with the most elements: its shape is the full shape.
@@ -109,7 +110,10 @@ class Lowering {
   }
 
   // Begin and end of the axes that `node` reduces, if it reduces.
-  struct Axes { int begin = 0, end = 0; bool keeps = false; };
+  struct Axes {
+    int begin = 0, end = 0;
+    bool keeps = false;
+  };
 
   std::optional<Axes> axes_of(const GraphNode& node) const {
     const std::string& op = node.op;
@@ -119,13 +123,15 @@ class Lowering {
       return Axes{plan_.rank - static_cast<int>(shape->size()), plan_.rank, true};
     }
     if (op == "aten._softmax.default" || op == "aten._log_softmax.default") return from_dims(node, 1, true);
-    if (op == "aten.sum.dim_IntList" || op == "aten.mean.dim" || op == "aten.amax.default" || op == "aten.amin.default")
+    if (op == "aten.sum.dim_IntList" || op == "aten.mean.dim" || op == "aten.amax.default" ||
+        op == "aten.amin.default")
       return from_dims(node, 1, truth_or(node, 2, "keepdim", false));
-    if (op == "aten.max.dim" || op == "aten.min.dim") return from_dims(node, 1, truth_or(node, 2, "keepdim", false));
+    if (op == "aten.max.dim" || op == "aten.min.dim")
+      return from_dims(node, 1, truth_or(node, 2, "keepdim", false));
     if (op == "aten.norm.ScalarOpt_dim" || op == "aten.linalg_vector_norm.default")
       return from_dims(node, 2, truth_or(node, 3, "keepdim", false));
-    if (op == "aten.sum.default" || op == "aten.mean.default" || op == "aten.max.default" || op == "aten.min.default" ||
-        op == "aten.norm.Scalar")
+    if (op == "aten.sum.default" || op == "aten.mean.default" || op == "aten.max.default" ||
+        op == "aten.min.default" || op == "aten.norm.Scalar")
       return Axes{0, plan_.rank, false};
     return std::nullopt;
   }
@@ -143,8 +149,10 @@ class Lowering {
       if (dim < 0) dim += plan_.rank;
     std::sort(dims.begin(), dims.end());
     for (std::size_t i = 0; i < dims.size(); ++i)
-      if (dims[i] != dims[0] + static_cast<std::int64_t>(i)) throw Stop{node.op + " over axes that are not neighbours"};
-    if (dims.front() < 0 || dims.back() >= plan_.rank) throw Stop{node.op + " over an axis that does not exist"};
+      if (dims[i] != dims[0] + static_cast<std::int64_t>(i))
+        throw Stop{node.op + " over axes that are not neighbours"};
+    if (dims.front() < 0 || dims.back() >= plan_.rank)
+      throw Stop{node.op + " over an axis that does not exist"};
     return Axes{static_cast<int>(dims.front()), static_cast<int>(dims.back()) + 1, keeps};
   }
 
@@ -168,7 +176,8 @@ class Lowering {
       const Shape core = without_leading_ones(input.type.shape);
       if (core == full_ || core.empty() || core.size() >= full_.size()) continue;
       const int begin = plan_.rank - static_cast<int>(core.size());
-      if (plan_.axis_begin != plan_.rank && plan_.axis_begin != begin) throw Stop{"parameters that broadcast along different axes"};
+      if (plan_.axis_begin != plan_.rank && plan_.axis_begin != begin)
+        throw Stop{"parameters that broadcast along different axes"};
       plan_.axis_begin = begin;
     }
   }
@@ -219,10 +228,12 @@ class Lowering {
 
   Made combined(const GraphNode& node, Prim prim, const Made& a, const Made& b) {
     const Extent ea = extent(a.value), eb = extent(b.value);
-    const bool mixes = ea != eb && (ea == Extent::kFull || eb == Extent::kFull || ea == Extent::kRow || eb == Extent::kRow);
+    const bool mixes =
+        ea != eb && (ea == Extent::kFull || eb == Extent::kFull || ea == Extent::kRow || eb == Extent::kRow);
     if ((ea == Extent::kStat && !a.aligned && mixes) || (eb == Extent::kStat && !b.aligned && mixes))
       throw Stop{node.op + " of a reduced value without its reduced axes"};
-    return Made{plan_.binary(prim, a.value, b.value), node.outs.empty() ? Shape{} : node.outs[0].shape, a.aligned && b.aligned};
+    return Made{plan_.binary(prim, a.value, b.value), node.outs.empty() ? Shape{} : node.outs[0].shape,
+                a.aligned && b.aligned};
   }
 
   Extent extent(int value) const { return plan_.values[static_cast<std::size_t>(value)].extent; }
@@ -237,10 +248,11 @@ class Lowering {
 
   bool lower_binary(const GraphNode& node) {
     static const std::map<std::string, Prim, std::less<>> kBinary = {
-        {"aten.add.Tensor", Prim::kAdd}, {"aten.add.Scalar", Prim::kAdd}, {"aten.sub.Tensor", Prim::kSub},
-        {"aten.sub.Scalar", Prim::kSub}, {"aten.mul.Tensor", Prim::kMul}, {"aten.mul.Scalar", Prim::kMul},
-        {"aten.div.Tensor", Prim::kDiv}, {"aten.div.Scalar", Prim::kDiv}, {"aten.maximum.default", Prim::kMax},
-        {"aten.minimum.default", Prim::kMin}};
+        {"aten.add.Tensor", Prim::kAdd},      {"aten.add.Scalar", Prim::kAdd},
+        {"aten.sub.Tensor", Prim::kSub},      {"aten.sub.Scalar", Prim::kSub},
+        {"aten.mul.Tensor", Prim::kMul},      {"aten.mul.Scalar", Prim::kMul},
+        {"aten.div.Tensor", Prim::kDiv},      {"aten.div.Scalar", Prim::kDiv},
+        {"aten.maximum.default", Prim::kMax}, {"aten.minimum.default", Prim::kMin}};
     const auto found = kBinary.find(node.op);
     if (found == kBinary.end()) return false;
     const Made a = operand(node, 0);
@@ -253,8 +265,9 @@ class Lowering {
 
   bool lower_unary(const GraphNode& node) {
     static const std::map<std::string, Prim, std::less<>> kUnary = {
-        {"aten.exp.default", Prim::kExp},     {"aten.log.default", Prim::kLn},     {"aten.sqrt.default", Prim::kSqrt},
-        {"aten.abs.default", Prim::kAbs},     {"aten.relu.default", Prim::kRelu},  {"aten.tanh.default", Prim::kTanh},
+        {"aten.exp.default", Prim::kExp},         {"aten.log.default", Prim::kLn},
+        {"aten.sqrt.default", Prim::kSqrt},       {"aten.abs.default", Prim::kAbs},
+        {"aten.relu.default", Prim::kRelu},       {"aten.tanh.default", Prim::kTanh},
         {"aten.sigmoid.default", Prim::kSigmoid}, {"aten.erf.default", Prim::kErf}};
     const auto found = kUnary.find(node.op);
     if (found == kUnary.end()) return false;
@@ -266,14 +279,22 @@ class Lowering {
 
   bool lower_other(const GraphNode& node) {
     static const std::map<std::string, int (Lowering::*)(const GraphNode&, int), std::less<>> kOthers = {
-        {"aten.leaky_relu.default", &Lowering::leaky_relu}, {"aten.elu.default", &Lowering::elu},
-        {"aten.hardsigmoid.default", &Lowering::hardsigmoid}, {"aten.hardtanh.default", &Lowering::clamp},
-        {"aten.clamp.default", &Lowering::clamp},           {"aten.softplus.default", &Lowering::softplus},
-        {"aten.gelu.default", &Lowering::gelu},             {"aten.silu.default", &Lowering::silu},
-        {"aten.neg.default", &Lowering::neg},               {"aten.pow.Tensor_Scalar", &Lowering::power},
-        {"aten.reciprocal.default", &Lowering::reciprocal}, {"aten.rsqrt.default", &Lowering::rsqrt},
-        {"aten.hardswish.default", &Lowering::hardswish},   {"aten.clone.default", &Lowering::same},
-        {"aten.square.default", &Lowering::square},         {"aten.mish.default", &Lowering::mish}};
+        {"aten.leaky_relu.default", &Lowering::leaky_relu},
+        {"aten.elu.default", &Lowering::elu},
+        {"aten.hardsigmoid.default", &Lowering::hardsigmoid},
+        {"aten.hardtanh.default", &Lowering::clamp},
+        {"aten.clamp.default", &Lowering::clamp},
+        {"aten.softplus.default", &Lowering::softplus},
+        {"aten.gelu.default", &Lowering::gelu},
+        {"aten.silu.default", &Lowering::silu},
+        {"aten.neg.default", &Lowering::neg},
+        {"aten.pow.Tensor_Scalar", &Lowering::power},
+        {"aten.reciprocal.default", &Lowering::reciprocal},
+        {"aten.rsqrt.default", &Lowering::rsqrt},
+        {"aten.hardswish.default", &Lowering::hardswish},
+        {"aten.clone.default", &Lowering::same},
+        {"aten.square.default", &Lowering::square},
+        {"aten.mish.default", &Lowering::mish}};
     const auto found = kOthers.find(node.op);
     if (found == kOthers.end()) return false;
     Made made = operand(node, 0);
@@ -292,7 +313,9 @@ class Lowering {
   int mish(const GraphNode&, int x) {
     return plan_.binary(Prim::kMul, x, plan_.unary(Prim::kTanh, plan_.unary(Prim::kSoftplus, x)));
   }
-  int leaky_relu(const GraphNode& node, int x) { return plan_.unary(Prim::kLeakyRelu, x, number_or(node, 1, "negative_slope", 0.01)); }
+  int leaky_relu(const GraphNode& node, int x) {
+    return plan_.unary(Prim::kLeakyRelu, x, number_or(node, 1, "negative_slope", 0.01));
+  }
 
   int bounded(int x, double low, double high) {
     return plan_.binary(Prim::kMin, plan_.binary(Prim::kMax, x, c(low)), c(high));
@@ -322,7 +345,8 @@ class Lowering {
   int softplus(const GraphNode& node, int x) {
     const double beta = number_or(node, 1, "beta", 1);
     if (beta == 1) return plan_.unary(Prim::kSoftplus, x);
-    return plan_.binary(Prim::kDiv, plan_.unary(Prim::kSoftplus, plan_.binary(Prim::kMul, x, c(beta))), c(beta));
+    return plan_.binary(Prim::kDiv, plan_.unary(Prim::kSoftplus, plan_.binary(Prim::kMul, x, c(beta))),
+                        c(beta));
   }
 
   int gelu(const GraphNode& node, int x) {
@@ -334,7 +358,8 @@ class Lowering {
   int power(const GraphNode& node, int x) {
     const double exponent = number_or(node, 1, "exponent", 2);
     if (exponent == 0.5) return plan_.unary(Prim::kSqrt, x);
-    if (exponent != std::floor(exponent) || exponent < 1 || exponent > 8) throw Stop{fmt::format("{} with exponent {}", node.op, exponent)};
+    if (exponent != std::floor(exponent) || exponent < 1 || exponent > 8)
+      throw Stop{fmt::format("{} with exponent {}", node.op, exponent)};
     int made = x;
     for (int i = 1; i < static_cast<int>(exponent); ++i) made = plan_.binary(Prim::kMul, made, x);
     return made;
@@ -355,7 +380,8 @@ class Lowering {
     const Axes axes = *axes_of(node);
     const Made x = operand(node, 0);
     if (x.shape != full_) throw Stop{node.op + " of a tensor of another shape than the largest input"};
-    if (node.op == "aten._softmax.default" || node.op == "aten._log_softmax.default") return lower_softmax(node, x);
+    if (node.op == "aten._softmax.default" || node.op == "aten._log_softmax.default")
+      return lower_softmax(node, x);
     if (node.op == "aten.native_layer_norm.default") return lower_layer_norm(node, x);
     const bool whole = axes.begin == 0 && axes.end == plan_.rank;
     put(node, Made{statistic(node, x.value), {}, axes.keeps || whole || axes.begin == 0});
@@ -379,17 +405,20 @@ class Lowering {
     const int powers = plan_.unary(Prim::kExp, centred);
     const int sum = reduced(Prim::kReduceSum, powers);
     const bool log = node.op == "aten._log_softmax.default";
-    const int made = log ? plan_.binary(Prim::kSub, centred, plan_.unary(Prim::kLn, sum)) : plan_.binary(Prim::kDiv, powers, sum);
+    const int made = log ? plan_.binary(Prim::kSub, centred, plan_.unary(Prim::kLn, sum))
+                         : plan_.binary(Prim::kDiv, powers, sum);
     put(node, Made{made, full_, true});
   }
 
   void lower_layer_norm(const GraphNode& node, const Made& x) {
     const int centred = plan_.binary(Prim::kSub, x.value, mean_of(x.value));
     const int variance = reduced(Prim::kVariance, x.value);
-    const int deviation = plan_.unary(Prim::kSqrt, plan_.binary(Prim::kAdd, variance, c(number_or(node, 4, "eps", 1e-5))));
+    const int deviation =
+        plan_.unary(Prim::kSqrt, plan_.binary(Prim::kAdd, variance, c(number_or(node, 4, "eps", 1e-5))));
     int made = plan_.binary(Prim::kDiv, centred, deviation);
     for (const auto& [place, prim] : {std::pair<std::size_t, Prim>{2, Prim::kMul}, {3, Prim::kAdd}})
-      if (place < node.args.size() && !node.args[place].is_none()) made = plan_.binary(prim, made, operand(node, place).value);
+      if (place < node.args.size() && !node.args[place].is_none())
+        made = plan_.binary(prim, made, operand(node, place).value);
     put(node, Made{made, full_, true});
   }
 
@@ -398,7 +427,8 @@ class Lowering {
       const auto found = made_.find({ref.id, ref.index});
       if (found == made_.end()) throw Stop{"an output that is not a lowered value"};
       const Extent kind = extent(found->second.value);
-      if (kind != Extent::kFull && kind != Extent::kStat) throw Stop{"an output that spans neither the tensor nor its kept axes"};
+      if (kind != Extent::kFull && kind != Extent::kStat)
+        throw Stop{"an output that spans neither the tensor nor its kept axes"};
       plan_.outputs.push_back(found->second.value);
       plan_.keeps_dims.push_back(keeps(ref));
     }
@@ -416,8 +446,11 @@ class Lowering {
   }
 
   void settle_loop() {
-    const bool rows = std::any_of(plan_.values.begin(), plan_.values.end(), [](const IrValue& v) { return v.extent == Extent::kRow; });
-    plan_.loop = !reduces_ && !rows ? LoopForm::kFlat : plan_.axis_end == plan_.rank ? LoopForm::kRows : LoopForm::kInner;
+    const bool rows = std::any_of(plan_.values.begin(), plan_.values.end(),
+                                  [](const IrValue& v) { return v.extent == Extent::kRow; });
+    plan_.loop = !reduces_ && !rows             ? LoopForm::kFlat
+                 : plan_.axis_end == plan_.rank ? LoopForm::kRows
+                                                : LoopForm::kInner;
   }
 
   const OpGraph& graph_;
@@ -432,7 +465,9 @@ class Lowering {
 
 int KernelPlan::add(IrValue value) {
   if (value.prim != Prim::kInput) {
-    const auto of = [&](int operand) -> const IrValue* { return operand < 0 ? nullptr : &values[static_cast<std::size_t>(operand)]; };
+    const auto of = [&](int operand) -> const IrValue* {
+      return operand < 0 ? nullptr : &values[static_cast<std::size_t>(operand)];
+    };
     value.extent = Extent::kScalar;
     value.level = 0;
     for (const IrValue* operand : {of(value.a), of(value.b)})

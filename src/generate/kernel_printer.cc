@@ -15,7 +15,9 @@
 namespace evk {
 namespace {
 
-bool is_reduction(Prim prim) { return prim == Prim::kReduceSum || prim == Prim::kReduceMax || prim == Prim::kReduceMin; }
+bool is_reduction(Prim prim) {
+  return prim == Prim::kReduceSum || prim == Prim::kReduceMax || prim == Prim::kReduceMin;
+}
 
 class KernelPrinter {
  public:
@@ -33,7 +35,8 @@ class KernelPrinter {
     std::string text = fmt::format("// Constructs: {}\n", "@choices@");
     text += "#include \"kernel_operator.h\"\n\nnamespace {\n\n";
     text += fmt::format("class {}Kernel {{\n public:\n", camel_);
-    text += init_text() + text_of(process_) + " private:\n" + helpers_text() + members_text() + "};\n\n}  // namespace\n\n";
+    text += init_text() + text_of(process_) + " private:\n" + helpers_text() + members_text() +
+            "};\n\n}  // namespace\n\n";
     text += entry_text();
     const std::string mark = "@choices@";
     text.replace(text.find(mark), mark.size(), write_choices(book_.taken()));
@@ -42,9 +45,13 @@ class KernelPrinter {
   }
 
  private:
-  struct Line { int indent; CodeLine code; };
+  struct Line {
+    int indent;
+    CodeLine code;
+  };
 
-  // --- what must be computed --------------------------------------------------------------------------------------
+  // --- what must be computed
+  // --------------------------------------------------------------------------------------
   const IrValue& at(int value) const { return plan_.values[static_cast<std::size_t>(value)]; }
 
   void mark(int value) {
@@ -86,8 +93,11 @@ class KernelPrinter {
     return found;
   }
 
-  // --- lines --------------------------------------------------------------------------------------------------------
-  void say(std::string text, std::vector<std::string> tags = {}) { process_.push_back({indent_, {std::move(text), std::move(tags)}}); }
+  // --- lines
+  // --------------------------------------------------------------------------------------------------------
+  void say(std::string text, std::vector<std::string> tags = {}) {
+    process_.push_back({indent_, {std::move(text), std::move(tags)}});
+  }
   void open(std::string text, std::vector<std::string> tags = {}) {
     say(std::move(text), std::move(tags));
     indent_ += 2;
@@ -96,8 +106,8 @@ class KernelPrinter {
     indent_ -= 2;
     say("}");
   }
-  // Takes over the lines that the vector code has written. Lines without a construct of their own can still be at the
-  // end of a buffer or a row.
+  // Takes over the lines that the vector code has written. Lines without a construct of their own can still
+  // be at the end of a buffer or a row.
   void flush() {
     for (auto& line : code_->take_lines()) {
       for (const auto& tag : vector_tags_) line.tags.push_back(tag);
@@ -122,7 +132,10 @@ class KernelPrinter {
 
   bool queued() { return book_.is("queue.sync", "enque_deque"); }
   bool many_blocks() { return !book_.is("sched.blocks", "one"); }
-  bool tile_is_constant() { return !book_.is("sched.tile", "ub_max") && !(plan_.loop == LoopForm::kRows && book_.is("row.long", "whole_row")); }
+  bool tile_is_constant() {
+    return !book_.is("sched.tile", "ub_max") &&
+           !(plan_.loop == LoopForm::kRows && book_.is("row.long", "whole_row"));
+  }
 
   // Constructs that decide addresses and lengths: the suspects of an access outside its bounds.
   std::vector<std::string> access_tags(std::vector<std::string> first) {
@@ -131,15 +144,22 @@ class KernelPrinter {
     return first;
   }
 
-  // --- body ------------------------------------------------------------------------------------------------------------
+  // --- body
+  // ------------------------------------------------------------------------------------------------------------
   void body() {
     if (!tile_is_constant()) vector_tags_ = {"buffer.align"};
     indent_ = 2;
     open("__aicore__ inline void Process() {");
     switch (plan_.loop) {
-      case LoopForm::kFlat: flat_body(); break;
-      case LoopForm::kRows: rows_body(); break;
-      case LoopForm::kInner: inner_body(); break;
+      case LoopForm::kFlat:
+        flat_body();
+        break;
+      case LoopForm::kRows:
+        rows_body();
+        break;
+      case LoopForm::kInner:
+        inner_body();
+        break;
     }
     close();
     process_.push_back({0, {"", {}}});
@@ -148,13 +168,14 @@ class KernelPrinter {
   void flat_body() {
     scalars(0);
     flush();
-    tile_loop("first_", "end_", plan_.outputs, [&](const std::string& count) { write_outputs("start", count); });
+    tile_loop("first_", "end_", plan_.outputs,
+              [&](const std::string& count) { write_outputs("start", count); });
   }
 
   // The whole tensor is one row, and several blocks share it.
   bool splits_row() {
-    return plan_.loop == LoopForm::kRows && plan_.axis_begin == 0 && plan_.axis_end == plan_.rank && levels_ > 0 && many_blocks() &&
-           book_.is("sched.whole", "partial_sums");
+    return plan_.loop == LoopForm::kRows && plan_.axis_begin == 0 && plan_.axis_end == plan_.rank &&
+           levels_ > 0 && many_blocks() && book_.is("sched.whole", "partial_sums");
   }
 
   void shared_row_body() {
@@ -171,10 +192,12 @@ class KernelPrinter {
       store_row_statistic("0");
       return close();
     }
-    tile_loop("first_", "end_", plan_.outputs, [&](const std::string& count) { write_outputs("start", count); });
+    tile_loop("first_", "end_", plan_.outputs,
+              [&](const std::string& count) { write_outputs("start", count); });
   }
 
-  // Every block leaves its part in the workspace, eight equal numbers a block; after the meeting each reads all parts.
+  // Every block leaves its part in the workspace, eight equal numbers a block; after the meeting each reads
+  // all parts.
   void meet(int value) {
     const Prim prim = at(value).prim;
     const std::string part = fmt::format("s{}", value);
@@ -185,7 +208,8 @@ class KernelPrinter {
     flush();
     say("outQueue_.EnQue(y);");
     say("AscendC::LocalTensor<float> mine = outQueue_.DeQue<float>();");
-    say(fmt::format("AscendC::DataCopy(partsGm_[{} + 8 * AscendC::GetBlockIdx()], mine, 8);", base), {"block.meet"});
+    say(fmt::format("AscendC::DataCopy(partsGm_[{} + 8 * AscendC::GetBlockIdx()], mine, 8);", base),
+        {"block.meet"});
     say("outQueue_.FreeTensor(mine);");
     close();
     if (book_.is("block.meet", "sync_all")) say("AscendC::SyncAll();", {"block.meet"});
@@ -221,8 +245,10 @@ class KernelPrinter {
     }
     scalars(levels_);
     flush();
-    if (at(plan_.outputs.front()).extent == Extent::kStat) store_row_statistic("row");
-    else write_outputs("base", "count");
+    if (at(plan_.outputs.front()).extent == Extent::kStat)
+      store_row_statistic("row");
+    else
+      write_outputs("base", "count");
     for (const int value : inputs_) free_input(value);
     say("continue;");
     close();
@@ -234,7 +260,8 @@ class KernelPrinter {
     if (splits_row()) return shared_row_body();
     open("for (uint64_t row = first_; row < end_; ++row) {");
     say("const uint64_t base = row * reduceLength_;");
-    if (levels_ > 0 && !book_.is("row.long", "whole_row") && book_.is("sched.resident", "short_rows")) resident_row();
+    if (levels_ > 0 && !book_.is("row.long", "whole_row") && book_.is("sched.resident", "short_rows"))
+      resident_row();
     for (int level = 1; level <= levels_; ++level) {
       scalars(level - 1);
       flush();
@@ -246,7 +273,8 @@ class KernelPrinter {
       store_row_statistic("row");
       return close();
     }
-    tile_loop("0", "reduceLength_", plan_.outputs, [&](const std::string& count) { write_outputs("base + start", count); });
+    tile_loop("0", "reduceLength_", plan_.outputs,
+              [&](const std::string& count) { write_outputs("base + start", count); });
     close();
   }
 
@@ -255,7 +283,8 @@ class KernelPrinter {
     std::vector<int> roots;
     for (const int value : needed_) {
       const IrValue& v = at(value);
-      if (v.level > level || code_->is_vector(value) || is_reduction(v.prim) || written_.contains(value)) continue;
+      if (v.level > level || code_->is_vector(value) || is_reduction(v.prim) || written_.contains(value))
+        continue;
       if (v.prim == Prim::kConst || v.prim == Prim::kInverseLength) continue;
       roots.push_back(value);
       written_.insert(value);
@@ -271,7 +300,8 @@ class KernelPrinter {
         code_->fill(fmt::format("acc{}", value), initial(value), "tileLength_");
         accumulators_.insert(value);
       } else {
-        process_.push_back({indent_, {fmt::format("float s{} = {};", value, initial(value)), initial_tags(value)}});
+        process_.push_back(
+            {indent_, {fmt::format("float s{} = {};", value, initial(value)), initial_tags(value)}});
       }
     }
     flush();
@@ -293,11 +323,14 @@ class KernelPrinter {
     return prim == Prim::kReduceMax ? "-3.40282347e+38f" : "3.40282347e+38f";
   }
   std::vector<std::string> initial_tags(int value) const {
-    return at(value).prim == Prim::kReduceSum ? std::vector<std::string>{} : std::vector<std::string>{"reduce.initial"};
+    return at(value).prim == Prim::kReduceSum ? std::vector<std::string>{}
+                                              : std::vector<std::string>{"reduce.initial"};
   }
 
   static Prim combining(Prim reduction) {
-    return reduction == Prim::kReduceSum ? Prim::kAdd : reduction == Prim::kReduceMax ? Prim::kMax : Prim::kMin;
+    return reduction == Prim::kReduceSum   ? Prim::kAdd
+           : reduction == Prim::kReduceMax ? Prim::kMax
+                                           : Prim::kMin;
   }
 
   void accumulate(int value, const std::string& count) {
@@ -308,22 +341,31 @@ class KernelPrinter {
 
   void reduce_call(int value, const std::string& source, const std::string& count) {
     const Prim prim = at(value).prim;
-    const std::string construct = prim == Prim::kReduceSum ? "reduce.sum" : prim == Prim::kReduceMax ? "reduce.max" : "reduce.min";
-    const std::string name = prim == Prim::kReduceSum ? "ReduceSum" : prim == Prim::kReduceMax ? "ReduceMax" : "ReduceMin";
+    const std::string construct = prim == Prim::kReduceSum   ? "reduce.sum"
+                                  : prim == Prim::kReduceMax ? "reduce.max"
+                                                             : "reduce.min";
+    const std::string name = prim == Prim::kReduceSum   ? "ReduceSum"
+                             : prim == Prim::kReduceMax ? "ReduceMax"
+                                                        : "ReduceMin";
     const std::string form = book_.form(construct);
     reduces_in_row_ = true;
     std::vector<std::string> tags = {construct, "reduce.count"};
     for (const auto& tag : vector_tags_) tags.push_back(tag);
-    if (form == "with_work") return say(fmt::format("AscendC::{}(reducedLocal, {}, workLocal, {});", name, source, count), tags);
-    if (form == "no_work") return say(fmt::format("AscendC::{}(reducedLocal, {}, {});", name, source, count), tags);
+    if (form == "with_work")
+      return say(fmt::format("AscendC::{}(reducedLocal, {}, workLocal, {});", name, source, count), tags);
+    if (form == "no_work")
+      return say(fmt::format("AscendC::{}(reducedLocal, {}, {});", name, source, count), tags);
     say(fmt::format("AscendC::{}(reducedLocal, {}, {});", form, source, count), tags);
   }
 
-  std::string read_reduced() { return book_.is("read.scalar", "get_value") ? "reducedLocal.GetValue(0)" : "reducedLocal[0]"; }
+  std::string read_reduced() {
+    return book_.is("read.scalar", "get_value") ? "reducedLocal.GetValue(0)" : "reducedLocal[0]";
+  }
 
   void reduce_to_scalar(int value, const std::string& count) {
     flush();
-    reduce_call(value, code_->name_of(at(value).a), book_.is("reduce.count", "current") ? count : "tileLength_");
+    reduce_call(value, code_->name_of(at(value).a),
+                book_.is("reduce.count", "current") ? count : "tileLength_");
     const std::string part = fmt::format("part{}", value), total = fmt::format("s{}", value);
     say(fmt::format("const float {} = {};", part, read_reduced()), {"read.scalar"});
     const Prim prim = at(value).prim;
@@ -346,12 +388,14 @@ class KernelPrinter {
 
   // for (start...) { load; compute; free }: the loop that every pass is made of.
   template <typename Compute>
-  void tile_loop(const std::string& begin, const std::string& end, const std::vector<int>& roots, Compute compute) {
+  void tile_loop(const std::string& begin, const std::string& end, const std::vector<int>& roots,
+                 Compute compute) {
     open(fmt::format("for (uint64_t start = {}; start < {}; start += tileLength_) {{", begin, end));
     count_line(end, "start");
     const auto reads = inputs_of(roots);
     const bool flat = plan_.loop == LoopForm::kFlat || splits_row();
-    for (const int value : reads) load(value, flat || at(value).extent == Extent::kRow ? "start" : "base + start");
+    for (const int value : reads)
+      load(value, flat || at(value).extent == Extent::kRow ? "start" : "base + start");
     compute("count");
     for (const int value : reads) free_input(value);
     close();
@@ -360,7 +404,9 @@ class KernelPrinter {
 
   void count_line(const std::string& end, const std::string& start) {
     if (book_.is("tail.length", "remainder"))
-      return say(fmt::format("const uint32_t count = {0} - {1} < tileLength_ ? static_cast<uint32_t>({0} - {1}) : tileLength_;", end, start),
+      return say(fmt::format("const uint32_t count = {0} - {1} < tileLength_ ? static_cast<uint32_t>({0} - "
+                             "{1}) : tileLength_;",
+                             end, start),
                  {"tail.length"});
     say("const uint32_t count = tileLength_;", {"tail.length"});
   }
@@ -371,13 +417,16 @@ class KernelPrinter {
       say(fmt::format("Load(inQueue{0}_, in{0}Gm_, {1}, count);", input, offset));
       say(fmt::format("AscendC::LocalTensor<float> x{0} = inQueue{0}_.DeQue<float>();", input));
     } else {
-      say(fmt::format("AscendC::LocalTensor<float> x{0} = Load(inQueue{0}_, in{0}Gm_, {1}, count);", input, offset), {"queue.sync"});
+      say(fmt::format("AscendC::LocalTensor<float> x{0} = Load(inQueue{0}_, in{0}Gm_, {1}, count);", input,
+                      offset),
+          {"queue.sync"});
     }
     code_->know(value, fmt::format("x{}", input));
   }
 
   void free_input(int value) {
-    if (book_.is("queue.free", "freed")) say(fmt::format("inQueue{0}_.FreeTensor(x{0});", at(value).input), {"queue.free"});
+    if (book_.is("queue.free", "freed"))
+      say(fmt::format("inQueue{0}_.FreeTensor(x{0});", at(value).input), {"queue.free"});
   }
 
   void write_outputs(const std::string& offset, const std::string& count) {
@@ -423,8 +472,7 @@ class KernelPrinter {
     for (const int value : found) {
       accumulators_.insert(value);
       code_->fill(fmt::format("acc{}", value), initial(value), "count");
-      if (at(value).prim != Prim::kReduceSum)
-        vector_tags_.push_back("reduce.initial");
+      if (at(value).prim != Prim::kReduceSum) vector_tags_.push_back("reduce.initial");
       flush();
       if (at(value).prim != Prim::kReduceSum) vector_tags_.pop_back();
       sources.push_back(at(value).a);
@@ -443,7 +491,8 @@ class KernelPrinter {
     std::map<int, std::string> into;
     for (const int value : needed_) {
       const IrValue& v = at(value);
-      if (v.extent != Extent::kStat || is_reduction(v.prim) || v.level != level || !read_outside(value)) continue;
+      if (v.extent != Extent::kStat || is_reduction(v.prim) || v.level != level || !read_outside(value))
+        continue;
       roots.push_back(value);
       into[value] = fmt::format("acc{}", value);
       accumulators_.insert(value);
@@ -465,7 +514,10 @@ class KernelPrinter {
     const int value = plan_.outputs.front();
     say("AscendC::LocalTensor<float> y = outQueue_.AllocTensor<float>();");
     const std::string& spelled = book_.form("scalar.add");
-    process_.push_back({indent_, {fmt::format("AscendC::{}(y, {}, 0.0f, count);", spelled == "Add_scalar" ? "Add" : spelled, code_->name_of(value)), {"scalar.add"}}});
+    process_.push_back({indent_,
+                        {fmt::format("AscendC::{}(y, {}, 0.0f, count);",
+                                     spelled == "Add_scalar" ? "Add" : spelled, code_->name_of(value)),
+                         {"scalar.add"}}});
     store("outer * innerLength_ + column", "count");
   }
 
@@ -480,7 +532,8 @@ class KernelPrinter {
     code_->forget_slots();
   }
 
-  // --- the rest of the class ------------------------------------------------------------------------------------------
+  // --- the rest of the class
+  // ------------------------------------------------------------------------------------------
   KernelNeeds needs() {
     KernelNeeds found;
     found.loop = plan_.loop;
@@ -511,7 +564,9 @@ class KernelPrinter {
   }
 
   std::string init_text() {
-    std::string text = line(2, fmt::format("__aicore__ inline void Init(AscendC::TPipe* pipe, {}, const {}TilingData& tiling) {{", parameters(), camel_));
+    std::string text = line(
+        2, fmt::format("__aicore__ inline void Init(AscendC::TPipe* pipe, {}, const {}TilingData& tiling) {{",
+                       parameters(), camel_));
     if (plan_.loop != LoopForm::kFlat) text += line(4, "reduceLength_ = tiling.reduceLength;");
     if (plan_.loop == LoopForm::kInner) {
       text += line(4, "innerLength_ = tiling.innerLength;");
@@ -523,10 +578,13 @@ class KernelPrinter {
     for (const int value : inputs_) {
       const int i = at(value).input;
       text += line(4, fmt::format("in{0}Gm_.SetGlobalBuffer((__gm__ float*)in{0});", i));
-      text += line(4, fmt::format("pipe->InitBuffer(inQueue{}_, {}, tileLength_ * sizeof(float));", i, depth()), buffer_tags());
+      text +=
+          line(4, fmt::format("pipe->InitBuffer(inQueue{}_, {}, tileLength_ * sizeof(float));", i, depth()),
+               buffer_tags());
     }
     text += line(4, "outGm_.SetGlobalBuffer((__gm__ float*)out);");
-    text += line(4, fmt::format("pipe->InitBuffer(outQueue_, {}, tileLength_ * sizeof(float));", depth()), buffer_tags());
+    text += line(4, fmt::format("pipe->InitBuffer(outQueue_, {}, tileLength_ * sizeof(float));", depth()),
+                 buffer_tags());
     if (meetings_ > 0) {
       text += line(4, "partsGm_.SetGlobalBuffer((__gm__ float*)workspace);");
       text += line(4, "blocks_ = static_cast<uint32_t>(AscendC::GetBlockNum());");
@@ -540,20 +598,25 @@ class KernelPrinter {
   std::vector<std::string> buffer_tags() {
     std::vector<std::string> tags;
     if (plan_.loop == LoopForm::kRows) tags.push_back("row.long");
-    if (book_.is("sched.tile", "ub_max") && !(plan_.loop == LoopForm::kRows && book_.is("row.long", "whole_row"))) tags.push_back("ub.budget");
+    if (book_.is("sched.tile", "ub_max") &&
+        !(plan_.loop == LoopForm::kRows && book_.is("row.long", "whole_row")))
+      tags.push_back("ub.budget");
     return tags;
   }
 
   std::string inverse_length_text() {
-    if (book_.is("mean.factor", "host_float")) return line(4, "inverseLength_ = tiling.inverseLength;", {"mean.factor"});
-    return line(4, "inverseLength_ = static_cast<float>(static_cast<int32_t>(1 / reduceLength_));", {"mean.factor"});
+    if (book_.is("mean.factor", "host_float"))
+      return line(4, "inverseLength_ = tiling.inverseLength;", {"mean.factor"});
+    return line(4, "inverseLength_ = static_cast<float>(static_cast<int32_t>(1 / reduceLength_));",
+                {"mean.factor"});
   }
 
   std::string split_text() {
     if (!many_blocks()) return line(4, "first_ = 0;") + line(4, "end_ = tiling.units;");
     std::string text = line(4, "first_ = AscendC::GetBlockIdx() * tiling.unitsPerBlock;", {"block.split"});
     text += line(4, "end_ = first_ + tiling.unitsPerBlock;", {"block.split"});
-    if (book_.is("block.split", "ceil_clamped")) text += line(4, "if (end_ > tiling.units) end_ = tiling.units;", {"block.split"});
+    if (book_.is("block.split", "ceil_clamped"))
+      text += line(4, "if (end_ > tiling.units) end_ = tiling.units;", {"block.split"});
     return text;
   }
 
@@ -561,12 +624,15 @@ class KernelPrinter {
     std::string text;
     const int slots = code_->slots();
     if (slots > 0) {
-      text += line(4, fmt::format("pipe->InitBuffer(tempBuffer_, {} * tileLength_ * sizeof(float));", slots), buffer_tags());
+      text += line(4, fmt::format("pipe->InitBuffer(tempBuffer_, {} * tileLength_ * sizeof(float));", slots),
+                   buffer_tags());
       for (int i = 0; i < slots; ++i)
-        text += line(4, i == 0 ? "t0 = tempBuffer_.Get<float>();" : fmt::format("t{0} = t0[{0} * tileLength_];", i));
+        text += line(
+            4, i == 0 ? "t0 = tempBuffer_.Get<float>();" : fmt::format("t{0} = t0[{0} * tileLength_];", i));
     }
     for (const int value : accumulators_) {
-      text += line(4, fmt::format("pipe->InitBuffer(accBuffer{}_, tileLength_ * sizeof(float));", value), buffer_tags());
+      text += line(4, fmt::format("pipe->InitBuffer(accBuffer{}_, tileLength_ * sizeof(float));", value),
+                   buffer_tags());
       text += line(4, fmt::format("acc{0} = accBuffer{0}_.Get<float>();", value));
     }
     if (reduces_in_row_) {
@@ -586,8 +652,11 @@ class KernelPrinter {
 
   std::string load_text() {
     const bool queue = queued();
-    std::string text = "  using InQueue = AscendC::TQue<AscendC::TPosition::VECIN, 1>;\n  using OutQueue = AscendC::TQue<AscendC::TPosition::VECOUT, 1>;\n\n";
-    text += line(2, fmt::format("__aicore__ inline {} Load(InQueue& queue, AscendC::GlobalTensor<float>& source, uint64_t offset, uint32_t count) {{",
+    std::string text =
+        "  using InQueue = AscendC::TQue<AscendC::TPosition::VECIN, 1>;\n  using OutQueue = "
+        "AscendC::TQue<AscendC::TPosition::VECOUT, 1>;\n\n";
+    text += line(2, fmt::format("__aicore__ inline {} Load(InQueue& queue, AscendC::GlobalTensor<float>& "
+                                "source, uint64_t offset, uint32_t count) {{",
                                 queue ? "void" : "AscendC::LocalTensor<float>"));
     text += line(4, "AscendC::LocalTensor<float> local = queue.AllocTensor<float>();");
     text += copy_in_text();
@@ -597,34 +666,48 @@ class KernelPrinter {
 
   std::string copy_in_text() {
     const std::string form = book_.form("copy.tail");
-    if (form == "count") return line(4, "AscendC::DataCopy(local, source[offset], count);", access_tags({"copy.tail"}));
-    if (form == "rounded_up") return line(4, "AscendC::DataCopy(local, source[offset], (count + 7) / 8 * 8);", access_tags({"copy.tail"}));
+    if (form == "count")
+      return line(4, "AscendC::DataCopy(local, source[offset], count);", access_tags({"copy.tail"}));
+    if (form == "rounded_up")
+      return line(4, "AscendC::DataCopy(local, source[offset], (count + 7) / 8 * 8);",
+                  access_tags({"copy.tail"}));
     std::string text = length_text();
     if (book_.is("copy.pad_params", "none"))
-      return text + line(4, "AscendC::DataCopyPad(local, source[offset], params);", access_tags({"copy.pad_params"}));
+      return text + line(4, "AscendC::DataCopyPad(local, source[offset], params);",
+                         access_tags({"copy.pad_params"}));
     text += line(4, "AscendC::DataCopyPadExtParams<float> padding{false, 0, 0, 0.0f};", {"copy.pad_params"});
-    return text + line(4, "AscendC::DataCopyPad(local, source[offset], params, padding);", access_tags({"copy.pad_params"}));
+    return text + line(4, "AscendC::DataCopyPad(local, source[offset], params, padding);",
+                       access_tags({"copy.pad_params"}));
   }
 
   std::string length_text() {
-    const char* length = book_.is("copy.length_unit", "bytes") ? "static_cast<uint32_t>(count * sizeof(float))" : "count";
-    return line(4, fmt::format("AscendC::DataCopyExtParams params{{1, {}, 0, 0, 0}};", length), {"copy.length_unit"});
+    const char* length =
+        book_.is("copy.length_unit", "bytes") ? "static_cast<uint32_t>(count * sizeof(float))" : "count";
+    return line(4, fmt::format("AscendC::DataCopyExtParams params{{1, {}, 0, 0, 0}};", length),
+                {"copy.length_unit"});
   }
 
   std::string store_text() {
     const bool queue = queued();
-    std::string text = line(2, fmt::format("__aicore__ inline void Store({}uint64_t offset, uint32_t count) {{", queue ? "" : "AscendC::LocalTensor<float> local, "));
+    std::string text =
+        line(2, fmt::format("__aicore__ inline void Store({}uint64_t offset, uint32_t count) {{",
+                            queue ? "" : "AscendC::LocalTensor<float> local, "));
     if (queue) text += line(4, "AscendC::LocalTensor<float> local = outQueue_.DeQue<float>();");
     const std::string form = book_.form("copy.tail");
     if (form == "count") {
       text += line(4, "AscendC::DataCopy(outGm_[offset], local, count);", access_tags({"copy.tail"}));
     } else if (form == "rounded_up") {
-      text += line(4, "AscendC::DataCopy(outGm_[offset], local, (count + 7) / 8 * 8);", access_tags({"copy.tail"}));
+      text += line(4, "AscendC::DataCopy(outGm_[offset], local, (count + 7) / 8 * 8);",
+                   access_tags({"copy.tail"}));
     } else {
       text += length_text();
       const bool padded = book_.is("copy.out_params", "with_pad");
-      if (padded) text += line(4, "AscendC::DataCopyPadExtParams<float> padding{false, 0, 0, 0.0f};", {"copy.out_params"});
-      text += line(4, fmt::format("AscendC::DataCopyPad(outGm_[offset], local, params{});", padded ? ", padding" : ""), access_tags({"copy.out_params"}));
+      if (padded)
+        text +=
+            line(4, "AscendC::DataCopyPadExtParams<float> padding{false, 0, 0, 0.0f};", {"copy.out_params"});
+      text += line(
+          4, fmt::format("AscendC::DataCopyPad(outGm_[offset], local, params{});", padded ? ", padding" : ""),
+          access_tags({"copy.out_params"}));
     }
     text += line(4, "outQueue_.FreeTensor(local);");
     return text + "  }\n";
@@ -637,8 +720,12 @@ class KernelPrinter {
       text += line(2, fmt::format("InQueue inQueue{}_;", at(value).input));
     }
     text += "  AscendC::GlobalTensor<float> outGm_;\n  OutQueue outQueue_;\n";
-    const auto buffer = [&](const std::string& name) { text += line(2, fmt::format("AscendC::TBuf<AscendC::TPosition::VECCALC> {};", name)); };
-    const auto tensor = [&](const std::string& name) { text += line(2, fmt::format("AscendC::LocalTensor<float> {};", name)); };
+    const auto buffer = [&](const std::string& name) {
+      text += line(2, fmt::format("AscendC::TBuf<AscendC::TPosition::VECCALC> {};", name));
+    };
+    const auto tensor = [&](const std::string& name) {
+      text += line(2, fmt::format("AscendC::LocalTensor<float> {};", name));
+    };
     if (code_->slots() > 0) buffer("tempBuffer_");
     for (int i = 0; i < code_->slots(); ++i) tensor(fmt::format("t{}", i));
     for (const int value : accumulators_) {
@@ -670,8 +757,9 @@ class KernelPrinter {
                                    parameters() + (meetings_ > 0 ? "" : ", GM_ADDR workspace"));
     if (meetings_ > 0) text += "  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);\n";
     text += "  GET_TILING_DATA(tilingData, tiling);\n  AscendC::TPipe pipe;\n";
-    text += fmt::format("  {}Kernel kernel;\n  kernel.Init(&pipe, {}out, {}tilingData);\n  kernel.Process();\n}}\n", camel_, arguments,
-                        meetings_ > 0 ? "workspace, " : "");
+    text += fmt::format(
+        "  {}Kernel kernel;\n  kernel.Init(&pipe, {}out, {}tilingData);\n  kernel.Process();\n}}\n", camel_,
+        arguments, meetings_ > 0 ? "workspace, " : "");
     return text;
   }
 
@@ -703,6 +791,8 @@ std::string camel_case(std::string_view snake) {
   return text;
 }
 
-PrintedKernel print_kernel(const std::string& op, const KernelPlan& plan, ChoiceBook& book) { return KernelPrinter(op, plan, book).run(); }
+PrintedKernel print_kernel(const std::string& op, const KernelPlan& plan, ChoiceBook& book) {
+  return KernelPrinter(op, plan, book).run();
+}
 
 }  // namespace evk

@@ -1,4 +1,5 @@
-// Prints an operator project from a plan: host tiling, host registration and kernel, by the forms that a book chooses.
+// Prints an operator project from a plan: host tiling, host registration and kernel, by the forms that a book
+// chooses.
 #pragma once
 
 #include <string>
@@ -13,12 +14,12 @@ namespace evk {
 // What the host code must know about the printed kernel.
 struct KernelNeeds {
   LoopForm loop = LoopForm::kFlat;
-  int input_queues = 0, output_queues = 0;   // each of `depth` tiles
-  int plain_tiles = 0;                       // temporaries, accumulators, statistics, work space
+  int input_queues = 0, output_queues = 0;  // each of `depth` tiles
+  int plain_tiles = 0;                      // temporaries, accumulators, statistics, work space
   int depth = 1;
   bool inverse_length = false;
-  bool splits_row = false;                   // blocks share the one row, and meet in the workspace
-  int meetings = 0;                          // reductions whose parts meet there
+  bool splits_row = false;  // blocks share the one row, and meet in the workspace
+  int meetings = 0;         // reductions whose parts meet there
 };
 
 struct PrintedKernel {

@@ -26,20 +26,27 @@ std::string joined(const std::vector<std::string>& parts, std::string_view betwe
 
 std::string code_of(const std::vector<SourceFile>& files) {
   std::string text;
-  for (const auto& file : files) text += fmt::format("```cpp title=\"{}\"\n{}{}```\n", file.path, file.text, file.text.ends_with('\n') ? "" : "\n");
+  for (const auto& file : files)
+    text += fmt::format("```cpp title=\"{}\"\n{}{}```\n", file.path, file.text,
+                        file.text.ends_with('\n') ? "" : "\n");
   return text;
 }
 
 std::string outcome_of(const MemoryItem& item) {
   if (item.kind == ItemKind::kApi || item.kind == ItemKind::kPractice) return "";
-  if (item.feasible) return item.latency_ns ? fmt::format(", correct, {:.2f} us", *item.latency_ns / 1000) : ", correct, not timed";
-  return fmt::format(", failed at {}{}", item.gate.empty() ? "an unknown gate" : item.gate, item.code.empty() ? "" : " with " + item.code);
+  if (item.feasible)
+    return item.latency_ns ? fmt::format(", correct, {:.2f} us", *item.latency_ns / 1000)
+                           : ", correct, not timed";
+  return fmt::format(", failed at {}{}", item.gate.empty() ? "an unknown gate" : item.gate,
+                     item.code.empty() ? "" : " with " + item.code);
 }
 
 std::string heading_of(const MemoryItem& item) {
   const std::string from = item.task ? " of " + item.task->text : "";
-  return fmt::format("## [{}] {}{}{}: {}", item.id.number, item.kind == ItemKind::kPractice && item.category == "pitfall" ? "pitfall" : name_of(item.kind), from,
-                     outcome_of(item), item.title);
+  return fmt::format(
+      "## [{}] {}{}{}: {}", item.id.number,
+      item.kind == ItemKind::kPractice && item.category == "pitfall" ? "pitfall" : name_of(item.kind), from,
+      outcome_of(item), item.title);
 }
 
 std::string shown(const MemoryItem& item, bool with_code) {
@@ -53,7 +60,8 @@ std::string shown(const MemoryItem& item, bool with_code) {
 std::string chosen(const Context& context, std::initializer_list<SelectedBy> by, bool with_code) {
   std::vector<std::string> parts;
   for (const auto& item : context.items)
-    if (item.item && std::find(by.begin(), by.end(), item.by) != by.end()) parts.push_back(shown(*item.item, with_code));
+    if (item.item && std::find(by.begin(), by.end(), item.by) != by.end())
+      parts.push_back(shown(*item.item, with_code));
   return joined(parts);
 }
 
@@ -61,8 +69,12 @@ std::string shapes_of(const Task& task) {
   std::vector<std::string> lines;
   for (const auto& set : task.shape_sets) {
     std::vector<std::string> parts;
-    for (const auto& input : set.inputs) parts.push_back(fmt::format("{} {}[{}]", input.name, name_of(input.type.dtype), fmt::join(input.type.shape, ", ")));
-    for (const auto& output : set.outputs) parts.push_back(fmt::format("-> {} {}[{}]", output.name, name_of(output.type.dtype), fmt::join(output.type.shape, ", ")));
+    for (const auto& input : set.inputs)
+      parts.push_back(
+          fmt::format("{} {}[{}]", input.name, name_of(input.type.dtype), fmt::join(input.type.shape, ", ")));
+    for (const auto& output : set.outputs)
+      parts.push_back(fmt::format("-> {} {}[{}]", output.name, name_of(output.type.dtype),
+                                  fmt::join(output.type.shape, ", ")));
     lines.push_back(fmt::format("* {}: {}", set.id, fmt::join(parts, ", ")));
   }
   return joined(lines, "\n");
@@ -102,7 +114,8 @@ std::string children_of(const Context& context) {
   for (const auto* child : context.chosen(SelectedBy::kChild)) {
     const MemoryItem& item = *child->item;
     std::string line = fmt::format("* [{}]{}", item.id.number, outcome_of(item));
-    if (start && start->latency_ns && item.latency_ns && *item.latency_ns > 0) line += fmt::format(" ({:.2f} times as fast)", *start->latency_ns / *item.latency_ns);
+    if (start && start->latency_ns && item.latency_ns && *item.latency_ns > 0)
+      line += fmt::format(" ({:.2f} times as fast)", *start->latency_ns / *item.latency_ns);
     lines.push_back(line + (item.hypothesis.empty() ? "" : ": " + item.hypothesis));
   }
   return joined(lines, "\n");
@@ -118,9 +131,16 @@ Fields fields_of(const Task& task, const Context& context) {
       {"task", [&] { return task_of(task); }},
       {"shapes", [&] { return shapes_of(task); }},
       {"reference", [&] { return task.source_text.substr(0, 16384); }},
-      {"tolerance", [&] { return fmt::format("atol {:g} and rtol {:g}", task.tolerance.atol, task.tolerance.rtol); }},
-      {"apis", [&] { return chosen(context, {kApiStatic, kApiExact, kApiSemantic}, false); }},
-      {"items", [&] { return chosen(context, {kGreedy, kExplore}, true); }},
+      {"tolerance",
+       [&] { return fmt::format("atol {:g} and rtol {:g}", task.tolerance.atol, task.tolerance.rtol); }},
+      {"apis",
+       [&] {
+         return chosen(context, {kApiStatic, kApiExact, kApiSemantic}, false);
+       }},
+      {"items",
+       [&] {
+         return chosen(context, {kGreedy, kExplore}, true);
+       }},
       {"last_attempt", [&] { return chosen(context, {kPinned}, true); }},
       {"start", [&] { return start_of(context); }},
       {"children", [&] { return children_of(context); }},
@@ -145,12 +165,19 @@ void walk(std::string_view text, Plain plain, Field field) {
 Result<std::string> load_template(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream || text.empty()) return failure(fmt::format("{}: cannot be read, or is empty", path), Retry::kAfterFix);
-  if (text.size() > kTemplateBytesMax) return failure(fmt::format("{}: larger than {} bytes", path, kTemplateBytesMax), Retry::kAfterFix);
+  if (!stream || text.empty())
+    return failure(fmt::format("{}: cannot be read, or is empty", path), Retry::kAfterFix);
+  if (text.size() > kTemplateBytesMax)
+    return failure(fmt::format("{}: larger than {} bytes", path, kTemplateBytesMax), Retry::kAfterFix);
   const Fields known = fields_of({}, {});
   std::string wrong;
-  walk(text, [](std::string_view) {}, [&](std::string_view name) { if (!known.contains(name)) wrong = name; });
-  if (!wrong.empty()) return failure(fmt::format("{}: unknown placeholder \"{}\"", path, wrong), Retry::kAfterFix);
+  walk(
+      text, [](std::string_view) {},
+      [&](std::string_view name) {
+        if (!known.contains(name)) wrong = name;
+      });
+  if (!wrong.empty())
+    return failure(fmt::format("{}: unknown placeholder \"{}\"", path, wrong), Retry::kAfterFix);
   return text;
 }
 
@@ -166,12 +193,14 @@ Result<PromptTemplates> load_templates(const std::string& dir) {
 std::string build_prompt(const Task& task, const Context& context, const PromptTemplates& templates) {
   const Fields fields = fields_of(task, context);
   std::string prompt;
-  walk(context.stage == Stage::kDraft ? templates.draft : templates.refine, [&](std::string_view text) { prompt += text; },
-       [&](std::string_view name) {
-         const auto field = fields.find(name);
-         EVK_CHECK(field != fields.end(), "unknown placeholder {}", name);
-         prompt += field->second();
-       });
+  walk(
+      context.stage == Stage::kDraft ? templates.draft : templates.refine,
+      [&](std::string_view text) { prompt += text; },
+      [&](std::string_view name) {
+        const auto field = fields.find(name);
+        EVK_CHECK(field != fields.end(), "unknown placeholder {}", name);
+        prompt += field->second();
+      });
   return prompt;
 }
 

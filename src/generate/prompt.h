@@ -15,12 +15,12 @@ struct PromptTemplates {
   std::string refine;
 };
 
-// Reads draft.md and refine.md of `dir`. Fails if one is missing or too large, or holds a placeholder that is not filled
-// in its stage; names file and placeholder.
+// Reads draft.md and refine.md of `dir`. Fails if one is missing or too large, or holds a placeholder that is
+// not filled in its stage; names file and placeholder.
 Result<PromptTemplates> load_templates(const std::string& dir);
 
-// Equal arguments give equal texts. Shows no case of a task (inputs, goldens, hidden or not), no value of an item.
-// REQUIRES: templates from load_templates.
+// Equal arguments give equal texts. Shows no case of a task (inputs, goldens, hidden or not), no value of an
+// item. REQUIRES: templates from load_templates.
 std::string build_prompt(const Task& task, const Context& context, const PromptTemplates& templates);
 
 }  // namespace evk

@@ -20,7 +20,8 @@ Task task() {
   made.title = "ReLU";
   made.category = "activation";
   made.source_text = "class Model(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n";
-  made.shape_sets[0].cases = {{"hidden-1", true, "hidden_in.bin", "hidden_out.bin"}, {"public-1", false, "in.bin", "out.bin"}};
+  made.shape_sets[0].cases = {{"hidden-1", true, "hidden_in.bin", "hidden_out.bin"},
+                              {"public-1", false, "in.bin", "out.bin"}};
   return made;
 }
 
@@ -42,8 +43,10 @@ ContextItem trace(SelectedBy by, std::int64_t number, bool feasible, double late
   MemoryItem made = *shown.item;
   made.task = TaskId{"kb/21_Sigmoid"};
   made.feasible = feasible;
-  if (feasible) made.latency_ns = latency_ns;
-  else made.gate = "compile", made.code = "compile.error";
+  if (feasible)
+    made.latency_ns = latency_ns;
+  else
+    made.gate = "compile", made.code = "compile.error";
   made.files = {{"op_kernel/a.cpp", "int a;\n"}};
   made.bottleneck = "few_cores";
   made.hypothesis = "more blocks";
@@ -54,10 +57,14 @@ ContextItem trace(SelectedBy by, std::int64_t number, bool feasible, double late
 Context context(Stage stage) {
   Context made;
   made.stage = stage;
-  made.items = {item(ItemKind::kApi, SelectedBy::kApiStatic, 3, "Queues"), item(ItemKind::kApi, SelectedBy::kApiExact, 5, "Relu"),
+  made.items = {item(ItemKind::kApi, SelectedBy::kApiStatic, 3, "Queues"),
+                item(ItemKind::kApi, SelectedBy::kApiExact, 5, "Relu"),
                 trace(SelectedBy::kGreedy, 17, true, 4200)};
-  if (stage == Stage::kDraft) made.items.push_back(trace(SelectedBy::kPinned, 18, false, 0));
-  else for (const auto by : {SelectedBy::kStart, SelectedBy::kChild, SelectedBy::kVariant}) made.items.push_back(trace(by, 20 + static_cast<int>(by), true, 2100));
+  if (stage == Stage::kDraft)
+    made.items.push_back(trace(SelectedBy::kPinned, 18, false, 0));
+  else
+    for (const auto by : {SelectedBy::kStart, SelectedBy::kChild, SelectedBy::kVariant})
+      made.items.push_back(trace(by, 20 + static_cast<int>(by), true, 2100));
   return made;
 }
 
@@ -75,9 +82,13 @@ void expect_golden(const std::string& name, const std::string& text) {
   EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(stream), {})) << path;
 }
 
-TEST(Prompt, of_a_draft_is_the_golden_text) { expect_golden("draft.txt", build_prompt(task(), context(Stage::kDraft), templates())); }
+TEST(Prompt, of_a_draft_is_the_golden_text) {
+  expect_golden("draft.txt", build_prompt(task(), context(Stage::kDraft), templates()));
+}
 
-TEST(Prompt, of_a_refinement_is_the_golden_text) { expect_golden("refine.txt", build_prompt(task(), context(Stage::kRefine), templates())); }
+TEST(Prompt, of_a_refinement_is_the_golden_text) {
+  expect_golden("refine.txt", build_prompt(task(), context(Stage::kRefine), templates()));
+}
 
 TEST(Prompt, shows_neither_cases_nor_values) {
   for (const auto stage : {Stage::kDraft, Stage::kRefine}) {

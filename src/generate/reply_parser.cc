@@ -12,7 +12,7 @@ namespace evk {
 namespace {
 
 struct Block {
-  std::string label;   // a path, or empty
+  std::string label;  // a path, or empty
   std::string language;
   std::string body;
 };
@@ -54,12 +54,14 @@ std::string without_thinking(std::string_view text) {
     const auto end = text.find("</think>", begin);
     text.remove_prefix(end == std::string_view::npos ? begin + 7 : end + 8);
   }
-  const auto stray = text.find("</think>");   // the opening tag is part of some models' prompts
+  const auto stray = text.find("</think>");  // the opening tag is part of some models' prompts
   if (kept.empty() && stray != std::string_view::npos) text.remove_prefix(stray + 8);
   return kept + std::string(text);
 }
 
-bool is_path_char(char ch) { return std::isalnum(static_cast<unsigned char>(ch)) || ch == '_' || ch == '-' || ch == '.' || ch == '/'; }
+bool is_path_char(char ch) {
+  return std::isalnum(static_cast<unsigned char>(ch)) || ch == '_' || ch == '-' || ch == '.' || ch == '/';
+}
 
 bool has_source_ending(std::string_view word) {
   for (const auto* ending : {".cpp", ".h", ".asc", ".cc", ".hpp"})
@@ -67,7 +69,8 @@ bool has_source_ending(std::string_view word) {
   return false;
 }
 
-// The last word of a line that looks like a source path: "title="op_kernel/x.cpp"", "**op_kernel/x.cpp**:", "// a.cpp".
+// The last word of a line that looks like a source path: "title="op_kernel/x.cpp"", "**op_kernel/x.cpp**:",
+// "// a.cpp".
 std::string path_in(std::string_view line) {
   std::string found;
   std::size_t i = 0;
@@ -120,28 +123,37 @@ std::vector<Block> blocks_of(std::string_view text) {
   return blocks;
 }
 
-// --- what a block is ------------------------------------------------------------------------------------------------
+// --- what a block is
+// ------------------------------------------------------------------------------------------------
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 bool is_kernel(std::string_view code) { return has(code, "__global__") || has(code, "__aicore__"); }
 bool is_tiling(std::string_view code) { return has(code, "BEGIN_TILING_DATA_DEF"); }
-bool is_host(std::string_view code) { return has(code, "OP_ADD") || has(code, "TilingFunc") || has(code, "OpDef"); }
-bool is_search_replace(std::string_view body) { return has(body, "<<<<<<< SEARCH") && has(body, ">>>>>>> REPLACE"); }
+bool is_host(std::string_view code) {
+  return has(code, "OP_ADD") || has(code, "TilingFunc") || has(code, "OpDef");
+}
+bool is_search_replace(std::string_view body) {
+  return has(body, "<<<<<<< SEARCH") && has(body, ">>>>>>> REPLACE");
+}
 bool is_unified_diff(const Block& block) {
-  return block.body.starts_with("@@ ") || has(block.body, "\n@@ ") || (block.language == "diff" && has(block.body, "@@"));
+  return block.body.starts_with("@@ ") || has(block.body, "\n@@ ") ||
+         (block.language == "diff" && has(block.body, "@@"));
 }
 
 std::string path_for(const Block& block, const std::string& op) {
   if (is_host(block.body) && has(block.body, "OP_ADD")) return fmt::format("op_host/{}.cpp", op);
   if (is_tiling(block.body)) return fmt::format("op_host/{}_tiling.h", op);
-  if (is_kernel(block.body)) return has(block.body, "<<<") ? "kernel.asc" : fmt::format("op_kernel/{}.cpp", op);
+  if (is_kernel(block.body))
+    return has(block.body, "<<<") ? "kernel.asc" : fmt::format("op_kernel/{}.cpp", op);
   return is_host(block.body) ? fmt::format("op_host/{}.cpp", op) : "";
 }
 
 // The path within the project, or nothing if it leaves it. A bare file name goes where its kind belongs.
 std::optional<std::string> project_path(std::string path, std::string_view body) {
   if (path.starts_with("./")) path.erase(0, 2);
-  if (path.empty() || path.size() > 200 || path.front() == '/' || has(path, "..") || has(path, "//") || has(path, "/./")) return std::nullopt;
+  if (path.empty() || path.size() > 200 || path.front() == '/' || has(path, "..") || has(path, "//") ||
+      has(path, "/./"))
+    return std::nullopt;
   for (const auto* folder : {"op_host/", "op_kernel/"}) {
     const auto at = path.find(folder);
     if (at == 0) return path;
@@ -152,7 +164,8 @@ std::optional<std::string> project_path(std::string path, std::string_view body)
   return (is_kernel(body) && !is_tiling(body) ? "op_kernel/" : "op_host/") + path;
 }
 
-// --- edits ----------------------------------------------------------------------------------------------------------
+// --- edits
+// ----------------------------------------------------------------------------------------------------------
 
 // Replaces the one occurrence of `from`; false if there is none, or several.
 bool replace_once(std::string& text, const std::string& from, const std::string& to) {
@@ -226,7 +239,8 @@ bool apply_unified_diff(Files& files, std::string label, std::string_view body) 
   return finish() && any;
 }
 
-// --- the whole ------------------------------------------------------------------------------------------------------
+// --- the whole
+// ------------------------------------------------------------------------------------------------------
 
 class Reading {
  public:
@@ -245,12 +259,17 @@ class Reading {
       return finding("reply.no_code", "the answer holds no code block that belongs to an operator project",
                      "answer with file blocks fenced as ```cpp title=\"op_kernel/NAME.cpp\"");
     if (files_.size() > kReplyFilesMax)
-      return finding("reply.too_many_files", fmt::format("{} files; at most {} are read", files_.size(), kReplyFilesMax), "merge files");
+      return finding("reply.too_many_files",
+                     fmt::format("{} files; at most {} are read", files_.size(), kReplyFilesMax),
+                     "merge files");
     Candidate made;
     for (auto& [path, text] : files_) made.files.push_back({path, std::move(text)});
     if (start_ && made.files == start_->files)
-      return finding("reply.unchanged", "the answer changes nothing of the start point", "change at least one decision of the kernel");
-    if (!complete(made)) return finding("reply.incomplete", "the answer lacks a kernel file or a host file", "answer with op_host/ and op_kernel/ files");
+      return finding("reply.unchanged", "the answer changes nothing of the start point",
+                     "change at least one decision of the kernel");
+    if (!complete(made))
+      return finding("reply.incomplete", "the answer lacks a kernel file or a host file",
+                     "answer with op_host/ and op_kernel/ files");
     made.hypothesis = std::move(hypothesis);
     made.choices = std::move(choices);
     return made;
@@ -259,9 +278,11 @@ class Reading {
  private:
   std::optional<Finding> take_edit(const Block& block) {
     const auto label = project_path(block.label, "").value_or("");
-    const bool applied = is_search_replace(block.body) ? apply_search_replace(files_, label, block.body) : apply_unified_diff(files_, label, block.body);
+    const bool applied = is_search_replace(block.body) ? apply_search_replace(files_, label, block.body)
+                                                       : apply_unified_diff(files_, label, block.body);
     if (!applied)
-      return finding("reply.unmatched_edit", "an edit does not match the start point exactly once", "quote the lines to change as they stand, or answer with whole files");
+      return finding("reply.unmatched_edit", "an edit does not match the start point exactly once",
+                     "quote the lines to change as they stand, or answer with whole files");
     taken_ = true;
     return std::nullopt;
   }
@@ -270,12 +291,17 @@ class Reading {
     const bool code = is_kernel(block.body) || is_host(block.body) || is_tiling(block.body);
     std::string path = block.label;
     if (path.empty()) path = code ? path_for(block, task_.name) : "";
-    if (path.empty()) return std::nullopt;   // an example, a command, a listing
+    if (path.empty()) return std::nullopt;  // an example, a command, a listing
     if (block.body.size() > kReplyFileBytesMax)
-      return finding("reply.too_large", fmt::format("{} has {} bytes; at most {} are read", path, block.body.size(), kReplyFileBytesMax), "write a shorter file");
+      return finding(
+          "reply.too_large",
+          fmt::format("{} has {} bytes; at most {} are read", path, block.body.size(), kReplyFileBytesMax),
+          "write a shorter file");
     const auto inside = project_path(path, block.body);
     if (!inside) {
-      return finding("reply.bad_path", fmt::format("\"{}\" is not a path within the operator project", path.substr(0, 200)), "use op_host/... and op_kernel/... paths");
+      return finding("reply.bad_path",
+                     fmt::format("\"{}\" is not a path within the operator project", path.substr(0, 200)),
+                     "use op_host/... and op_kernel/... paths");
     }
     if (trimmed(block.body).empty()) return std::nullopt;
     files_[*inside] = block.body;
@@ -285,7 +311,9 @@ class Reading {
 
   static bool complete(const Candidate& made) {
     const auto any = [&](std::string_view folder) {
-      return std::any_of(made.files.begin(), made.files.end(), [&](const SourceFile& f) { return f.path.starts_with(folder) && f.path.ends_with(".cpp"); });
+      return std::any_of(made.files.begin(), made.files.end(), [&](const SourceFile& f) {
+        return f.path.starts_with(folder) && f.path.ends_with(".cpp");
+      });
     };
     return made.file("kernel.asc") || (any("op_kernel/") && any("op_host/"));
   }
@@ -303,7 +331,8 @@ std::string field(std::string_view text, std::string_view mark) {
   for (const auto line : lines_of(text)) {
     if (const auto length = fence_length(line)) fence = fence == 0 ? length : length >= fence ? 0 : fence;
     auto words = trimmed(line);
-    while (!words.empty() && (words.front() == '*' || words.front() == '#' || words.front() == ' ')) words.remove_prefix(1);
+    while (!words.empty() && (words.front() == '*' || words.front() == '#' || words.front() == ' '))
+      words.remove_prefix(1);
     if (fence != 0 || !words.starts_with(mark)) continue;
     words.remove_prefix(mark.size());
     while (words.starts_with("*")) words.remove_prefix(1);
@@ -316,7 +345,9 @@ std::string field(std::string_view text, std::string_view mark) {
 
 ParsedReply parse_reply(std::string_view text, const Task& task, const Candidate* start) {
   if (text.size() > kReplyBytesMax)
-    return finding("reply.too_large", fmt::format("the answer has {} bytes; at most {} are read", text.size(), kReplyBytesMax), "answer with the files alone");
+    return finding("reply.too_large",
+                   fmt::format("the answer has {} bytes; at most {} are read", text.size(), kReplyBytesMax),
+                   "answer with the files alone");
   const std::string said = without_thinking(text);
   Reading reading(task, start);
   for (const auto& block : blocks_of(said))

@@ -22,8 +22,8 @@ Graph& Graph::input(const std::string& name, std::vector<std::int64_t> shape, Gr
   return *this;
 }
 
-Graph& Graph::node(const std::string& id, const std::string& op, std::vector<GraphArg> args, std::vector<std::int64_t> shape,
-                   std::map<std::string, GraphArg> kwargs) {
+Graph& Graph::node(const std::string& id, const std::string& op, std::vector<GraphArg> args,
+                   std::vector<std::int64_t> shape, std::map<std::string, GraphArg> kwargs) {
   GraphNode made;
   made.id = id;
   made.op = op;
@@ -55,7 +55,8 @@ const std::vector<std::int64_t> kRows = {8, 300};
 const std::vector<std::int64_t> kCube = {4, 16, 40};
 const std::vector<std::int64_t> kImage = {2, 8, 6, 10};
 
-Task one(const std::string& name, const std::string& op, std::vector<GraphArg> more = {}, std::map<std::string, GraphArg> kwargs = {}) {
+Task one(const std::string& name, const std::string& op, std::vector<GraphArg> more = {},
+         std::map<std::string, GraphArg> kwargs = {}) {
   std::vector<GraphArg> args = {ref("x")};
   args.insert(args.end(), more.begin(), more.end());
   return Graph(kRows).node("y", op, args, kRows, std::move(kwargs)).task(name, "y");
@@ -68,7 +69,10 @@ void add_activations(std::vector<Task>& all) {
   all.push_back(one("tanh", "aten.tanh.default"));
   all.push_back(one("softmax", "aten._softmax.default", {integer(1), truth(false)}));
   all.push_back(one("log_softmax", "aten._log_softmax.default", {integer(1), truth(false)}));
-  all.push_back(Graph(kRows).node("s", "aten.sigmoid.default", {ref("x")}, kRows).node("y", "aten.mul.Tensor", {ref("x"), ref("s")}, kRows).task("swish", "y"));
+  all.push_back(Graph(kRows)
+                    .node("s", "aten.sigmoid.default", {ref("x")}, kRows)
+                    .node("y", "aten.mul.Tensor", {ref("x"), ref("s")}, kRows)
+                    .task("swish", "y"));
   all.push_back(one("gelu", "aten.gelu.default"));
   all.push_back(one("gelu_tanh", "aten.gelu.default", {}, {{"approximate", {std::string("tanh")}}}));
   all.push_back(one("selu", "aten.elu.default", {number(1.6732632423543772), number(1.0507009873554805)}));
@@ -101,14 +105,16 @@ void add_norms(std::vector<Task>& all) {
                     .node("m", "aten.mean.dim", {ref("a"), dims({1}), truth(true)}, {8, 1})
                     .node("y", "aten.div.Tensor", {ref("x"), ref("m")}, kRows)
                     .task("l1_norm", "y"));
-  all.push_back(Graph(kRows)
-                    .node("n", "aten.norm.ScalarOpt_dim", {ref("x"), integer(2), dims({1}), truth(true)}, {8, 1})
-                    .node("y", "aten.div.Tensor", {ref("x"), ref("n")}, kRows)
-                    .task("l2_norm", "y"));
+  all.push_back(
+      Graph(kRows)
+          .node("n", "aten.norm.ScalarOpt_dim", {ref("x"), integer(2), dims({1}), truth(true)}, {8, 1})
+          .node("y", "aten.div.Tensor", {ref("x"), ref("n")}, kRows)
+          .task("l2_norm", "y"));
   all.push_back(Graph(kImage)
                     .input("weight", {8, 6, 10}, GraphInputKind::kParam)
                     .input("bias", {8, 6, 10}, GraphInputKind::kParam)
-                    .node("y", "aten.native_layer_norm.default", {ref("x"), dims({8, 6, 10}), ref("weight"), ref("bias"), number(1e-5)}, kImage)
+                    .node("y", "aten.native_layer_norm.default",
+                          {ref("x"), dims({8, 6, 10}), ref("weight"), ref("bias"), number(1e-5)}, kImage)
                     .task("layer_norm", "y"));
 }
 
@@ -119,8 +125,11 @@ std::vector<Task> usual_tasks() {
   add_activations(all);
   add_norms(all);
   const std::vector<std::int64_t> kept = {4, 1, 40}, dropped = {4, 40};
-  all.push_back(Graph(kCube).node("y", "aten.sum.dim_IntList", {ref("x"), dims({1}), truth(true)}, kept).task("sum_dim", "y"));
-  all.push_back(Graph(kCube).node("y", "aten.mean.dim", {ref("x"), dims({1})}, dropped).task("mean_dim", "y"));
+  all.push_back(Graph(kCube)
+                    .node("y", "aten.sum.dim_IntList", {ref("x"), dims({1}), truth(true)}, kept)
+                    .task("sum_dim", "y"));
+  all.push_back(
+      Graph(kCube).node("y", "aten.mean.dim", {ref("x"), dims({1})}, dropped).task("mean_dim", "y"));
   all.push_back(Graph(kCube).node("y", "aten.max.dim", {ref("x"), integer(1)}, dropped).task("max_dim", "y"));
   all.push_back(Graph(kCube).node("y", "aten.min.dim", {ref("x"), integer(1)}, dropped).task("min_dim", "y"));
   return all;

@@ -20,15 +20,20 @@ struct Ask {
   Context context;
   std::string prompt = "the prompt";
   std::uint64_t seed = 1;
-  Result<Answer> of(Generator& generator) const { return generator.generate({task, context, prompt, Random(seed)}); }
+  Result<Answer> of(Generator& generator) const {
+    return generator.generate({task, context, prompt, Random(seed)});
+  }
 };
 
-Result<Answer> command(const std::string& text, std::chrono::milliseconds deadline = 10s, std::size_t bytes_max = 4u << 20) {
+Result<Answer> command(const std::string& text, std::chrono::milliseconds deadline = 10s,
+                       std::size_t bytes_max = 4u << 20) {
   CommandGenerator generator({text, deadline, bytes_max});
   return Ask().of(generator);
 }
 
-TEST(CommandGenerator, passes_the_prompt_and_takes_the_answer) { EXPECT_EQ(command("printf 'got: '; cat")->text, "got: the prompt"); }
+TEST(CommandGenerator, passes_the_prompt_and_takes_the_answer) {
+  EXPECT_EQ(command("printf 'got: '; cat")->text, "got: the prompt");
+}
 
 TEST(CommandGenerator, moves_large_prompts_both_ways_at_once) {
   Ask ask;

@@ -24,7 +24,8 @@ std::string float_literal(double number);
 class VectorCode {
  public:
   // `known` names values that already exist; a name in `vectors` is a LocalTensor, any other a float.
-  VectorCode(const KernelPlan& plan, ChoiceBook& book, bool stats_are_vectors) : plan_(plan), book_(book), stats_are_vectors_(stats_are_vectors) {}
+  VectorCode(const KernelPlan& plan, ChoiceBook& book, bool stats_are_vectors)
+      : plan_(plan), book_(book), stats_are_vectors_(stats_are_vectors) {}
 
   void know(int value, std::string name) { known_[value] = std::move(name); }
   // Ends all temporaries: the values in them are no longer known.
@@ -37,8 +38,8 @@ class VectorCode {
   }
   bool is_vector(int value) const;
 
-  // Code that makes `roots` available, each into the tensor that `into` names for it, if it does. `count` is the number
-  // of elements as written in code.
+  // Code that makes `roots` available, each into the tensor that `into` names for it, if it does. `count` is
+  // the number of elements as written in code.
   void write(const std::vector<int>& roots, const std::map<int, std::string>& into, const std::string& count);
   // The name of a value after write(); a literal for a constant.
   std::string name_of(int value) const;
@@ -46,7 +47,8 @@ class VectorCode {
   // One fill of a tensor, as the chosen form spells it.
   void fill(const std::string& tensor, const std::string& value, const std::string& count);
   // dst = a <prim> b over vectors.
-  void two_vectors(Prim prim, const std::string& dst, const std::string& a, const std::string& b, const std::string& count);
+  void two_vectors(Prim prim, const std::string& dst, const std::string& a, const std::string& b,
+                   const std::string& count);
 
   std::vector<CodeLine> take_lines() { return std::exchange(lines_, {}); }
   int slots() const { return slots_; }
@@ -60,9 +62,10 @@ class VectorCode {
   std::string scalar_expression(const IrValue& v, int value);
   std::string scalar_function(const IrValue& v, int value);
   void write_vector(int value, const std::string& dst, const std::string& count);
-  void vector_and_scalar(const IrValue& v, const std::string& dst, const std::string& vec, const std::string& scalar, bool scalar_first,
-                         const std::string& count);
-  void divide_by_scalar(const IrValue& v, const std::string& dst, const std::string& vec, const std::string& scalar, const std::string& count);
+  void vector_and_scalar(const IrValue& v, const std::string& dst, const std::string& vec,
+                         const std::string& scalar, bool scalar_first, const std::string& count);
+  void divide_by_scalar(const IrValue& v, const std::string& dst, const std::string& vec,
+                        const std::string& scalar, const std::string& count);
   void one_vector(const IrValue& v, const std::string& dst, const std::string& src, const std::string& count);
   std::string new_slot();
   void give_back(int value);

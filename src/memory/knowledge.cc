@@ -1,13 +1,13 @@
 #include "memory/knowledge.h"
 
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <toml++/toml.h>
 #include <utility>
 
 namespace evk {
@@ -17,11 +17,13 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kFileBytesMax = 64u << 10;
 constexpr std::size_t kFilesMax = 4096;
-constexpr std::array<std::string_view, 9> kKeys = {"kind", "name", "title", "category", "names", "static", "shows", "avoid", "answers"};
+constexpr std::array<std::string_view, 9> kKeys = {"kind",   "name",  "title", "category", "names",
+                                                   "static", "shows", "avoid", "answers"};
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& file, const std::string& backend) : text_(text), file_(file) {
+  Reader(std::string_view text, const std::string& file, const std::string& backend)
+      : text_(text), file_(file) {
     item_.backend = backend;
     item_.source = "seed";
   }
@@ -39,18 +41,23 @@ class Reader {
     EVK_TRY(item_.answers, list("answers"));
     EVK_TRY_STATUS(take_facts("shows", true));
     EVK_TRY_STATUS(take_facts("avoid", false));
-    item_.key_text = fmt::format("{}\n{}\n{}\n{}", item_.title, item_.category, fmt::join(item_.names, " "), item_.text.substr(0, 2000));
+    item_.key_text = fmt::format("{}\n{}\n{}\n{}", item_.title, item_.category, fmt::join(item_.names, " "),
+                                 item_.text.substr(0, 2000));
     return std::move(item_);
   }
 
  private:
-  tl::unexpected<Error> wrong(const std::string& what) const { return failure(fmt::format("{}: {}", file_, what), Retry::kAfterFix); }
+  tl::unexpected<Error> wrong(const std::string& what) const {
+    return failure(fmt::format("{}: {}", file_, what), Retry::kAfterFix);
+  }
 
   Status split() {
-    if (text_.size() > kFileBytesMax) return wrong(fmt::format("{} bytes; at most {} are read", text_.size(), kFileBytesMax));
+    if (text_.size() > kFileBytesMax)
+      return wrong(fmt::format("{} bytes; at most {} are read", text_.size(), kFileBytesMax));
     constexpr std::string_view kFence = "+++\n";
     const auto end = text_.find("\n+++\n", 3);
-    if (!text_.starts_with(kFence) || end == std::string_view::npos) return wrong("no front matter between two lines \"+++\"");
+    if (!text_.starts_with(kFence) || end == std::string_view::npos)
+      return wrong("no front matter between two lines \"+++\"");
     toml::parse_result parsed = toml::parse(text_.substr(kFence.size(), end + 1 - kFence.size()));
     table_ = std::move(parsed);
     std::string_view body = text_.substr(end + 5);
@@ -64,7 +71,8 @@ class Reader {
   Status check_keys() const {
     for (const auto& [key, value] : table_)
       if (std::find(kKeys.begin(), kKeys.end(), key.str()) == kKeys.end())
-        return wrong(fmt::format("unknown key \"{}\"; the keys are {}", std::string(key.str()), fmt::join(kKeys, ", ")));
+        return wrong(fmt::format("unknown key \"{}\"; the keys are {}", std::string(key.str()),
+                                 fmt::join(kKeys, ", ")));
     return {};
   }
 
@@ -80,19 +88,24 @@ class Reader {
     const auto node = std::as_const(table_)[key];
     if (!node) return found;
     const toml::array* values = node.as_array();
-    if (!values || values->size() > 200) return wrong(fmt::format("key \"{}\" is not a list of at most 200", key));
+    if (!values || values->size() > 200)
+      return wrong(fmt::format("key \"{}\" is not a list of at most 200", key));
     for (const auto& value : *values) {
       const auto text = value.value<std::string>();
-      if (!text || text->empty() || text->size() > 200) return wrong(fmt::format("key \"{}\" holds something else than words", key));
+      if (!text || text->empty() || text->size() > 200)
+        return wrong(fmt::format("key \"{}\" holds something else than words", key));
       found.push_back(*text);
     }
     return found;
   }
 
   Status take_kind(const std::string& kind) {
-    if (kind != "api" && kind != "practice" && kind != "pitfall") return wrong(fmt::format("key \"kind\" is \"{}\", not api, practice or pitfall", kind));
-    if (!item_.name.starts_with(kind + "/")) return wrong(fmt::format("key \"name\" does not start with \"{}/\"", kind));
-    if ((kind == "pitfall") != (item_.category == "pitfall")) return wrong("key \"category\" is \"pitfall\" for pitfalls, and for nothing else");
+    if (kind != "api" && kind != "practice" && kind != "pitfall")
+      return wrong(fmt::format("key \"kind\" is \"{}\", not api, practice or pitfall", kind));
+    if (!item_.name.starts_with(kind + "/"))
+      return wrong(fmt::format("key \"name\" does not start with \"{}/\"", kind));
+    if ((kind == "pitfall") != (item_.category == "pitfall"))
+      return wrong("key \"category\" is \"pitfall\" for pitfalls, and for nothing else");
     item_.kind = kind == "api" ? ItemKind::kApi : ItemKind::kPractice;
     return {};
   }
@@ -102,7 +115,8 @@ class Reader {
     if (!node) return {};
     const auto value = node.value_exact<bool>();
     if (!value) return wrong("key \"static\" is neither true nor false");
-    if (*value && item_.kind != ItemKind::kApi) return wrong("key \"static\" is true for something else than an api");
+    if (*value && item_.kind != ItemKind::kApi)
+      return wrong("key \"static\" is true for something else than an api");
     item_.static_bundle = *value;
     return {};
   }
@@ -135,11 +149,14 @@ Result<std::string> text_of(const fs::path& path) {
 
 }  // namespace
 
-Result<MemoryItem> read_knowledge(std::string_view text, const std::string& file, const std::string& backend) {
+Result<MemoryItem> read_knowledge(std::string_view text, const std::string& file,
+                                  const std::string& backend) {
   try {
     return Reader(text, file, backend).run();
   } catch (const toml::parse_error& error) {
-    return failure(fmt::format("{}: front matter line {}: {}", file, error.source().begin.line, error.description()), Retry::kAfterFix);
+    return failure(
+        fmt::format("{}: front matter line {}: {}", file, error.source().begin.line, error.description()),
+        Retry::kAfterFix);
   }
 }
 
@@ -147,20 +164,26 @@ Result<std::vector<MemoryItem>> load_knowledge(const std::string& dir, const std
   std::error_code error;
   std::vector<fs::path> paths;
   for (fs::recursive_directory_iterator it(dir, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == ".md" && it->is_regular_file() && it.depth() == 1) paths.push_back(it->path());
+    if (it->path().extension() == ".md" && it->is_regular_file() && it.depth() == 1)
+      paths.push_back(it->path());
   if (error) return failure(fmt::format("{}: {}", dir, error.message()), Retry::kAfterFix);
-  if (paths.empty() || paths.size() > kFilesMax) return failure(fmt::format("{}: {} knowledge files in its folders", dir, paths.size()), Retry::kAfterFix);
+  if (paths.empty() || paths.size() > kFilesMax)
+    return failure(fmt::format("{}: {} knowledge files in its folders", dir, paths.size()), Retry::kAfterFix);
   std::vector<MemoryItem> items;
   for (const auto& path : paths) {
     EVK_TRY(const std::string text, text_of(path));
     EVK_TRY(MemoryItem item, read_knowledge(text, path.string(), backend));
     if (item.name.substr(item.name.find('/') + 1) != path.stem().string())
-      return failure(fmt::format("{}: key \"name\" does not end with the file's name", path.string()), Retry::kAfterFix);
+      return failure(fmt::format("{}: key \"name\" does not end with the file's name", path.string()),
+                     Retry::kAfterFix);
     items.push_back(std::move(item));
   }
-  std::sort(items.begin(), items.end(), [](const MemoryItem& a, const MemoryItem& b) { return a.name < b.name; });
-  const auto twice = std::adjacent_find(items.begin(), items.end(), [](const MemoryItem& a, const MemoryItem& b) { return a.name == b.name; });
-  if (twice != items.end()) return failure(fmt::format("{}: two files have the name \"{}\"", dir, twice->name), Retry::kAfterFix);
+  std::sort(items.begin(), items.end(),
+            [](const MemoryItem& a, const MemoryItem& b) { return a.name < b.name; });
+  const auto twice = std::adjacent_find(
+      items.begin(), items.end(), [](const MemoryItem& a, const MemoryItem& b) { return a.name == b.name; });
+  if (twice != items.end())
+    return failure(fmt::format("{}: two files have the name \"{}\"", dir, twice->name), Retry::kAfterFix);
   return items;
 }
 

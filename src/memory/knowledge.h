@@ -19,11 +19,12 @@ namespace evk {
 //   static    true: every draft sees it (of an api only)
 //   shows     "construct=form" that works;   avoid: "construct=form" that does not
 //   answers   of a pitfall: finding codes, exactly; of a practice: bottleneck labels
-// A pitfall becomes an item of kind practice with category "pitfall". Fails on anything else, naming file and key.
+// A pitfall becomes an item of kind practice with category "pitfall". Fails on anything else, naming file and
+// key.
 Result<MemoryItem> read_knowledge(std::string_view text, const std::string& file, const std::string& backend);
 
-// All "*.md" files in the folders of `dir`, sorted by name, so that items numbered in this order keep their numbers.
-// Fails if two files have one name, or if `dir` holds none.
+// All "*.md" files in the folders of `dir`, sorted by name, so that items numbered in this order keep their
+// numbers. Fails if two files have one name, or if `dir` holds none.
 Result<std::vector<MemoryItem>> load_knowledge(const std::string& dir, const std::string& backend);
 
 }  // namespace evk

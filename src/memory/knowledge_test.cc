@@ -11,7 +11,8 @@ namespace {
 using ::testing::HasSubstr;
 
 const std::string kGood =
-    "+++\nkind = \"api\"\nname = \"api/exp\"\ntitle = \"Exp\"\ncategory = \"vector\"\nnames = [\"Exp\"]\nstatic = true\n"
+    "+++\nkind = \"api\"\nname = \"api/exp\"\ntitle = \"Exp\"\ncategory = \"vector\"\nnames = "
+    "[\"Exp\"]\nstatic = true\n"
     "shows = [\"vec.exp=Exp\"]\navoid = [\"vec.exp=Exps\"]\n+++\n\nElementwise exponential.\n";
 
 std::string with(const std::string& from, const std::string& to) {
@@ -34,7 +35,8 @@ TEST(Knowledge, reads_every_field) {
   EXPECT_TRUE(item->static_bundle);
   EXPECT_EQ(item->text, "Elementwise exponential.");
   EXPECT_THAT(item->names, testing::ElementsAre("Exp"));
-  EXPECT_THAT(item->facts, testing::ElementsAre(Fact{{"vec.exp", "Exp"}, true}, Fact{{"vec.exp", "Exps"}, false}));
+  EXPECT_THAT(item->facts,
+              testing::ElementsAre(Fact{{"vec.exp", "Exp"}, true}, Fact{{"vec.exp", "Exps"}, false}));
 }
 
 TEST(Knowledge, refuses_what_it_does_not_know_and_names_file_and_key) {
