@@ -25,18 +25,21 @@ struct Check {
 // The program by its name in the usual folders; empty if it is not there.
 std::string program_path(const std::string& name) {
   for (const char* folder : {"/usr/local/bin", "/usr/bin", "/bin"})
-    if (::access((std::string(folder) + "/" + name).c_str(), X_OK) == 0) return std::string(folder) + "/" + name;
+    if (::access((std::string(folder) + "/" + name).c_str(), X_OK) == 0)
+      return std::string(folder) + "/" + name;
   return "";
 }
 
 Check program(const std::string& name, const std::string& package, bool needed) {
   const std::string path = program_path(name);
-  return {name, !path.empty(), path.empty() ? "not found" : path, path.empty() ? "apt-get install " + package : "", needed};
+  return {name, !path.empty(), path.empty() ? "not found" : path,
+          path.empty() ? "apt-get install " + package : "", needed};
 }
 
 Check resources() {
   const auto root = resource_root();
-  return {"own files", root.has_value(), root ? *root : root.error().message, root ? "" : "set EVOKERNEL_HOME", true};
+  return {"own files", root.has_value(), root ? *root : root.error().message,
+          root ? "" : "set EVOKERNEL_HOME", true};
 }
 
 Check runner() {
@@ -57,13 +60,20 @@ Check torch() {
   std::error_code ignored;
   for (const char* path : {"/usr/lib/python3/dist-packages/torch"})
     if (std::filesystem::exists(path, ignored)) return {"PyTorch", true, path, "", false};
-  return {"PyTorch", false, "not found", "apt-get install python3-torch libopenblas0-pthread (only to probe new task files)", false};
+  return {"PyTorch", false, "not found",
+          "apt-get install python3-torch libopenblas0-pthread (only to probe new task files)", false};
 }
 
 std::vector<Check> all_checks() {
-  std::vector<Check> checks = {resources(), runner(), cache(), program("g++", "g++", true), program("mold", "mold", false),
-                               program("python3", "python3", false), torch()};
-  for (const auto& [name, ok, detail] : sandbox_checks()) checks.push_back({"sandbox: " + name, ok, detail, "", false});
+  std::vector<Check> checks = {resources(),
+                               runner(),
+                               cache(),
+                               program("g++", "g++", true),
+                               program("mold", "mold", false),
+                               program("python3", "python3", false),
+                               torch()};
+  for (const auto& [name, ok, detail] : sandbox_checks())
+    checks.push_back({"sandbox: " + name, ok, detail, "", false});
   return checks;
 }
 
@@ -73,8 +83,14 @@ int doctor(bool json) {
   nlohmann::json list = nlohmann::json::array();
   for (const auto& c : checks) {
     ok = ok && (c.ok || !c.needed);
-    list.push_back({{"name", c.name}, {"ok", c.ok}, {"found", c.found}, {"remedy", c.remedy}, {"needed", c.needed}});
-    if (!json) fmt::print("{:<8} {:<28} {}{}\n", c.ok ? "ok" : c.needed ? "MISSING" : "absent", c.name, c.found, c.remedy.empty() ? "" : "; " + c.remedy);
+    list.push_back(
+        {{"name", c.name}, {"ok", c.ok}, {"found", c.found}, {"remedy", c.remedy}, {"needed", c.needed}});
+    if (!json)
+      fmt::print("{:<8} {:<28} {}{}\n",
+                 c.ok       ? "ok"
+                 : c.needed ? "MISSING"
+                            : "absent",
+                 c.name, c.found, c.remedy.empty() ? "" : "; " + c.remedy);
   }
   if (json) print_json({{"schema", 1}, {"ok", ok}, {"checks", list}});
   return ok ? kExitDone : kExitInfrastructure;
@@ -83,7 +99,8 @@ int doctor(bool json) {
 }  // namespace
 
 void add_doctor(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("doctor", "What works on this machine, what is missing, how to get it");
+  CLI::App* command =
+      app.add_subcommand("doctor", "What works on this machine, what is missing, how to get it");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "One JSON object instead of text");
   command->callback([json, &exit_code] { exit_code = doctor(*json); });

@@ -18,7 +18,8 @@
 namespace evk {
 namespace {
 
-// Set by the first SIGINT or SIGTERM: the campaign ends at an attempt's boundary. The second one ends the process.
+// Set by the first SIGINT or SIGTERM: the campaign ends at an attempt's boundary. The second one ends the
+// process.
 std::atomic<bool> stop_asked{false};
 
 void ask_to_stop(int signal) {
@@ -29,7 +30,7 @@ void ask_to_stop(int signal) {
 }
 
 struct RunCommand {
-  std::vector<std::string> values;   // of the option table, as given by flags; empty = not given
+  std::vector<std::string> values;  // of the option table, as given by flags; empty = not given
   std::vector<CLI::Option*> given;
   std::string config;
   bool json = false, quiet = false;
@@ -88,13 +89,16 @@ Result<int> run_campaign(const RunOptions& options, bool json, bool quiet) {
   EVK_TRY_STATUS(make_folder_of(options.store));
   EVK_TRY(const auto store, Store::open(options.store));
   const bool continued = !store->is_new();
-  say(fmt::format("{} {} tasks, {} sweeps, generator {}, device {} (simulated), store {}", continued ? "Continuing" : "Running", tasks.size(),
-                  options.sweeps, options.generator, options.device, options.store));
-  EVK_TRY(const auto campaign, Campaign::open(campaign_config(options), std::move(tasks), std::move(seeds), workshop->parts(), *store));
+  say(fmt::format("{} {} tasks, {} sweeps, generator {}, device {} (simulated), store {}",
+                  continued ? "Continuing" : "Running", tasks.size(), options.sweeps, options.generator,
+                  options.device, options.store));
+  EVK_TRY(const auto campaign, Campaign::open(campaign_config(options), std::move(tasks), std::move(seeds),
+                                              workshop->parts(), *store));
 
   Progress progress(quiet, terminal, [&](const Attempt& attempt) {
     if (options.out.empty()) return;
-    if (const auto saved = save_kernel(options.out, attempt.task.text, attempt.candidate.files); !saved) say("warning: " + saved.error().text());
+    if (const auto saved = save_kernel(options.out, attempt.task.text, attempt.candidate.files); !saved)
+      say("warning: " + saved.error().text());
   });
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
@@ -124,18 +128,21 @@ int run(const RunCommand& command) {
 
 void add_run(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "run", "A campaign: every task gets one attempt per sweep, drafting until a kernel passes, then refining it.\n"
-             "The same command continues an interrupted campaign.");
+      "run",
+      "A campaign: every task gets one attempt per sweep, drafting until a kernel passes, then refining it.\n"
+      "The same command continues an interrupted campaign.");
   auto state = std::make_shared<RunCommand>();
   state->values.resize(run_options().size());
   const RunOptions defaults;
   for (std::size_t i = 0; i < run_options().size(); ++i) {
     const Option& option = run_options()[i];
     const std::string shown = option.show(defaults);
-    const std::string help = fmt::format("{} [{}; {}{}]", option.help, option.key, option.variable, shown.empty() ? "" : "; default " + shown);
+    const std::string help = fmt::format("{} [{}; {}{}]", option.help, option.key, option.variable,
+                                         shown.empty() ? "" : "; default " + shown);
     state->given.push_back(command->add_option(option.flag, state->values[i], help));
   }
-  command->add_option("--config", state->config, "TOML file with the keys above; flags and variables beat it");
+  command->add_option("--config", state->config,
+                      "TOML file with the keys above; flags and variables beat it");
   command->add_flag("--json", state->json, "One JSON object instead of the table");
   command->add_flag("--quiet", state->quiet, "No progress on stderr");
   command->callback([state, &exit_code] { exit_code = run(*state); });

@@ -15,7 +15,7 @@ namespace evk {
 
 // Everything that outlives a campaign. Owned here; `parts` refers into it.
 struct Workshop {
-  std::string root;         // of the program's own files
+  std::string root;  // of the program's own files
   std::string cache;
   std::unique_ptr<Generator> generator;
   std::unique_ptr<Verifier> verifier;
@@ -25,15 +25,17 @@ struct Workshop {
 };
 
 Result<std::unique_ptr<Generator>> make_generator(const RunOptions& options);
-Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const std::string& root, const std::string& cache);
+Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const std::string& root,
+                                                const std::string& cache);
 Result<std::unique_ptr<Workshop>> make_workshop(const RunOptions& options);
 
 // Tells of long work, one line.
 using Say = std::function<void(const std::string&)>;
 
-// The tasks that --suite and --only name, probed where needed. What could not be packed is told by `say` and left out,
-// unless nothing is left.
-Result<std::vector<Task>> load_tasks(const RunOptions& options, const std::string& root, const std::string& cache, const Say& say);
+// The tasks that --suite and --only name, probed where needed. What could not be packed is told by `say` and
+// left out, unless nothing is left.
+Result<std::vector<Task>> load_tasks(const RunOptions& options, const std::string& root,
+                                     const std::string& cache, const Say& say);
 
 // M0 of the backend, numbered from 1.
 Result<std::vector<MemoryItem>> load_seeds(const RunOptions& options, const std::string& root);
@@ -41,6 +43,7 @@ Result<std::vector<MemoryItem>> load_seeds(const RunOptions& options, const std:
 CampaignConfig campaign_config(const RunOptions& options);
 
 // Writes a kernel's files into `folder`/<task>, in place of those that stand there. The folder written.
-Result<std::string> save_kernel(const std::string& folder, const std::string& task, const std::vector<SourceFile>& files);
+Result<std::string> save_kernel(const std::string& folder, const std::string& task,
+                                const std::vector<SourceFile>& files);
 
 }  // namespace evk

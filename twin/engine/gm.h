@@ -1,0 +1,49 @@
+// Global memory of one launch: each tensor and the workspace at a virtual address of its own, far from the
+// next.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "twin/engine/session.h"
+
+namespace evk::twin {
+
+struct GmTensor {
+  enum class Kind { kInput, kOutput, kWorkspace };
+  std::string name;
+  Kind kind = Kind::kInput;
+  std::uint64_t base = 0, bytes = 0;
+  std::vector<std::byte> data;  // empty in timing-only runs
+};
+
+class GlobalMemory {
+ public:
+  GlobalMemory(bool move_data, std::uint64_t poison) : move_data_(move_data), poison_(poison) {}
+
+  // Adds a tensor; its data, or poison if it has none. The index.
+  std::size_t add(std::string name, GmTensor::Kind kind, std::uint64_t bytes, std::vector<std::byte> data);
+
+  // The tensor that [addr, addr + bytes) lies in whole; null if there is none. `nearest` then names the
+  // tensor that addr lies in or follows, if any.
+  GmTensor* find(std::uint64_t addr, std::uint64_t bytes, const GmTensor** nearest = nullptr);
+  // Bytes at an address inside `tensor`; null in timing-only runs.
+  static std::byte* at(GmTensor& tensor, std::uint64_t addr) {
+    return tensor.data.empty() ? nullptr : tensor.data.data() + (addr - tensor.base);
+  }
+  std::vector<GmTensor>& tensors() { return tensors_; }
+
+ private:
+  std::vector<GmTensor> tensors_;
+  bool move_data_;
+  std::uint64_t poison_;
+  std::uint64_t next_ = 0x10'0000'0000ULL;
+};
+
+// Fills with words that no honest result holds: NaNs with random payloads and huge values of both signs.
+void fill_with_poison(std::byte* data, std::size_t bytes, std::uint64_t seed);
+
+}  // namespace evk::twin
