@@ -1,0 +1,66 @@
+// How kernel-side calls reach the engine: functions that the runner exports, and the filling of records.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "twin/abi/abi.h"
+
+struct EvkTwinBlock {
+  std::uint32_t block_idx, block_num, sub_block_idx, sub_block_num, core_type;  // core type 0 = AIV, 1 = AIC
+};
+
+extern "C" {
+void evk_twin_emit(const evk::twin::abi::Record* record, const void* bulk, std::uint32_t bulk_bytes);
+std::uint64_t evk_twin_ask(const evk::twin::abi::Record* record, const void* bulk, std::uint32_t bulk_bytes, void* out, std::uint32_t out_bytes);
+std::uint32_t evk_twin_location(const char* file, std::uint32_t line);
+EvkTwinBlock* evk_twin_block();
+[[noreturn]] void evk_twin_end_program();
+std::uint16_t evk_twin_new_buffer();
+std::uint16_t evk_twin_new_queue();
+void evk_twin_sync_all();
+std::uint64_t evk_twin_tiling_key();
+void evk_twin_say(const char* format, ...);
+void evk_twin_assert_failed(const char* what, std::uint32_t loc);
+}
+
+namespace AscendC {
+namespace evk_detail {
+
+namespace abi = evk::twin::abi;
+
+// Where a call stands in the candidate's source; made by default arguments.
+struct Loc {
+  const char* file;
+  int line;
+  std::uint32_t id() const { return evk_twin_location(file, static_cast<std::uint32_t>(line)); }
+};
+#define EVK_LOC const char *evk_file = __builtin_FILE(), int evk_line = __builtin_LINE()
+#define EVK_HERE ::AscendC::evk_detail::Loc{evk_file, evk_line}
+
+inline abi::Record record(abi::Op op, Loc loc) {
+  abi::Record r;
+  r.op = op;
+  r.loc = loc.id();
+  return r;
+}
+inline void emit(const abi::Record& r) { evk_twin_emit(&r, nullptr, 0); }
+inline std::uint64_t ask(const abi::Record& r) { return evk_twin_ask(&r, nullptr, 0, nullptr, 0); }
+
+template <typename T>
+std::uint64_t bits_of(T value) {
+  std::uint64_t bits = 0;
+  static_assert(sizeof(T) <= 8, "scalars of at most 8 bytes");
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+template <typename T>
+T from_bits(std::uint64_t bits) {
+  T value;
+  __builtin_memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+}  // namespace evk_detail
+}  // namespace AscendC

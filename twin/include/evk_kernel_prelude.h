@@ -1,0 +1,4 @@
+// Precompiled for kernels.
+#pragma once
+
+#include "kernel_operator.h"

@@ -1,0 +1,68 @@
+// What Ascend C kernels include: the interface of Atlas A2 (arch 2201), each call becoming a record for the
+// engine. Names and signatures follow the public documentation; docs/twin.md lists what is there.
+#pragma once
+
+#define __CCE_AICORE__ 220
+#define __NPU_ARCH__ 2201
+#define __DAV_C220_VEC__ 1
+
+#define __aicore__
+#define __global__
+#define __gm__
+#define __ubuf__
+#define __cbuf__
+#define __ca__
+#define __cb__
+#define __cc__
+#define __inout_pipe__(...)
+#define __WORKGROUP__
+
+#include "ascendc/vector.h"
+
+using GM_ADDR = std::uint8_t*;
+
+namespace AscendC {
+
+constexpr int AIV = 0, AIC = 1;
+
+inline GM_ADDR GetUserWorkspace(GM_ADDR workspace) { return workspace; }
+template <typename T>
+constexpr T AlignUp(T value, T to) {
+  return to == 0 ? value : (value + to - 1) / to * to;
+}
+inline void InitSocState() {}
+
+}  // namespace AscendC
+
+#define ASCEND_IS_AIV (evk_twin_block()->core_type == 0)
+#define ASCEND_IS_AIC (evk_twin_block()->core_type == 1)
+#define g_coreType (evk_twin_block()->core_type)
+
+#include "register/tilingdata_base.h"
+
+// `tiling` points to a copy of what the host wrote.
+#define GET_TILING_DATA(name, tiling)             \
+  decltype(evk_tiling_data(EvkTilingTag{})) name; \
+  __builtin_memcpy(&name, (const void*)(tiling), sizeof(name))
+#define GET_TILING_DATA_WITH_STRUCT(Type, name, tiling) \
+  Type name;                                            \
+  __builtin_memcpy(&name, (const void*)(tiling), sizeof(name))
+#define TILING_KEY_IS(key) (evk_twin_tiling_key() == (key))
+#define KERNEL_TYPE_AIV_ONLY 0
+#define KERNEL_TASK_TYPE_DEFAULT(type) static_cast<void>(0)
+#define KERNEL_TASK_TYPE(key, type) static_cast<void>(0)
+#define REGISTER_TILING_DEFAULT(Type) static_assert(sizeof(::EvkTilingDefine<Type>) > 0, "")
+
+#define PRINTF(...) evk_twin_say(__VA_ARGS__)
+#define ASSERT(condition)             \
+  ((condition) ? static_cast<void>(0) \
+               : evk_twin_assert_failed(#condition, evk_twin_location(__builtin_FILE(), __builtin_LINE())))
+#undef assert
+#define assert(condition, ...) ASSERT(condition)
+
+namespace AscendC {
+template <typename... A>
+void printf(const char* format, A... a) {
+  evk_twin_say(format, a...);
+}
+}  // namespace AscendC

@@ -1,0 +1,4 @@
+// Host-side tiling helpers.
+#pragma once
+
+#include "register/op_def_registry.h"
