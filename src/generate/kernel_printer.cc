@@ -608,9 +608,9 @@ class KernelPrinter {
   }
 
   std::string init_text() {
-    std::string text = line(
-        2, fmt::format("__aicore__ inline void Init(AscendC::TPipe* pipe, {}, const {}TilingData& tiling) {{",
-                       parameters(), camel_));
+    std::string text = line(2, "template <typename Tiling>");
+    text += line(2, fmt::format("__aicore__ inline void Init(AscendC::TPipe* pipe, {}, const Tiling& tiling) {{",
+                                parameters()));
     if (plan_.loop != LoopForm::kFlat) text += line(4, "reduceLength_ = tiling.reduceLength;");
     if (plan_.loop == LoopForm::kInner) {
       text += line(4, "innerLength_ = tiling.innerLength;");
