@@ -15,9 +15,13 @@
 #define __cb__
 #define __cc__
 #define __inout_pipe__(...)
+#define __vector__
+#define __cube__
+#define __mix__(...)
+#define __simd_vf__
 #define __WORKGROUP__
 
-#include "ascendc/vector.h"
+#include "ascendc/reduce.h"
 
 using GM_ADDR = std::uint8_t*;
 
@@ -31,6 +35,8 @@ constexpr T AlignUp(T value, T to) {
   return to == 0 ? value : (value + to - 1) / to * to;
 }
 inline void InitSocState() {}
+inline GM_ADDR GetSysWorkSpacePtr() { return nullptr; }
+inline void SetSysWorkspace(GM_ADDR) {}
 
 }  // namespace AscendC
 
@@ -49,11 +55,16 @@ inline void InitSocState() {}
   __builtin_memcpy(&name, (const void*)(tiling), sizeof(name))
 #define TILING_KEY_IS(key) (evk_twin_tiling_key() == (key))
 #define KERNEL_TYPE_AIV_ONLY 0
+#define KERNEL_TYPE_AIC_ONLY 1
+#define KERNEL_TYPE_MIX_AIV_1_0 2
+#define KERNEL_TYPE_MIX_AIC_1_0 3
+#define KERNEL_TYPE_MIX_AIC_1_1 4
+#define KERNEL_TYPE_MIX_AIC_1_2 5
 #define KERNEL_TASK_TYPE_DEFAULT(type) static_cast<void>(0)
 #define KERNEL_TASK_TYPE(key, type) static_cast<void>(0)
 #define REGISTER_TILING_DEFAULT(Type) static_assert(sizeof(::EvkTilingDefine<Type>) > 0, "")
 
-#define PRINTF(...) evk_twin_say(__VA_ARGS__)
+#define PRINTF(...) ::AscendC::printf(__VA_ARGS__)
 #define ASSERT(condition)             \
   ((condition) ? static_cast<void>(0) \
                : evk_twin_assert_failed(#condition, evk_twin_location(__builtin_FILE(), __builtin_LINE())))
@@ -61,8 +72,16 @@ inline void InitSocState() {}
 #define assert(condition, ...) ASSERT(condition)
 
 namespace AscendC {
+namespace evk_detail {
+inline float printable(half v) { return v; }
+inline float printable(bfloat16_t v) { return v; }
+template <typename A>
+A printable(A a) {
+  return a;
+}
+}  // namespace evk_detail
 template <typename... A>
 void printf(const char* format, A... a) {
-  evk_twin_say(format, a...);
+  evk_twin_say(format, evk_detail::printable(a)...);
 }
 }  // namespace AscendC

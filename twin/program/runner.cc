@@ -65,7 +65,8 @@ Crash crash_of(int signal) {
     case SIGABRT:
       return {"crash_abort", "it was aborted", "return a status from the tiling, or from the kernel"};
     case SIGILL:
-      return {"crash_memory", "an illegal instruction", "check array bounds, and that functions return a value"};
+      return {"crash_memory", "an illegal instruction",
+              "check array bounds, and that functions return a value"};
     default:
       return {"crash_memory", "an access to memory that does not exist for a kernel",
               "reach GM through GlobalTensor and DataCopy only; check array bounds and recursion"};
@@ -210,7 +211,8 @@ ge::graphStatus call_tiling(ops::TilingFunc tiling) {
       parse.compile_info = g->host_side.compile_info.data();
       parse.platform = &context.platform;
       parse.name = context.name;
-      if (const ge::graphStatus status = g->parse_function(&parse); status != ge::GRAPH_SUCCESS) return status;
+      if (const ge::graphStatus status = g->parse_function(&parse); status != ge::GRAPH_SUCCESS)
+        return status;
     }
     return tiling(&context);
   } catch (...) {
@@ -307,13 +309,13 @@ std::vector<std::uint32_t> block_order(std::uint32_t blocks) {
   return order;
 }
 
-// Each round runs every block that has not ended up to its end or its next SyncAll: blocks without SyncAll run one
-// after the other in a single round.
+// Each round runs every block that has not ended up to its end or its next SyncAll: blocks without SyncAll
+// run one after the other in a single round.
 void run_blocks() {
   const std::uint32_t blocks = g->tiling.block_dim;
   for (const std::uint32_t index : block_order(blocks)) {
     auto fiber = std::make_unique<Fiber>();
-    fiber->block = {index, blocks, 0, 1, 0, nullptr};
+    fiber->block = {index, blocks, 0, 1, 0, 0, nullptr, {~0ull, ~0ull}};
     g->blocks.push_back(std::move(fiber));
   }
   std::size_t left = blocks;
@@ -404,8 +406,9 @@ void run_program(const LaunchDescription& launch, abi::Port& port, const std::st
   Program state{launch, port, shared_object};
   g = &state;
   state.current = &state.host;
-  state.tiling.platform = {launch.aiv_cores, launch.aic_cores, launch.ub_bytes, launch.l1_bytes, launch.l0a_bytes,
-                           launch.l0b_bytes, launch.l0c_bytes, 192ull << 20,    64ull << 30,     launch.soc};
+  state.tiling.platform = {launch.aiv_cores, launch.aic_cores, launch.ub_bytes,  launch.l1_bytes,
+                           launch.l0a_bytes, launch.l0b_bytes, launch.l0c_bytes, 192ull << 20,
+                           64ull << 30,      launch.soc};
   {
     const CrashCatcher catcher;
     std::byte* stack = map_stack(kHostStackBytes);
