@@ -1,0 +1,13 @@
+// For an output that is an index (argmax and the like): the values that it points into, if they are an input of the task.
+#pragma once
+
+#include <optional>
+
+#include "verify/case_data.h"
+
+namespace evk {
+
+// None if output `index` is not made by a selecting node straight from an input; its indices are then held to be exact.
+std::optional<IndexSource> index_source(const ShapeSet& shapes, std::size_t index, const CaseData& data);
+
+}  // namespace evk
