@@ -105,8 +105,8 @@ class AscendCTwin final : public Backend {
     launch.move_data = request.move_data;
     launch.records_max = config_.records_max;
     if (request.reversed_blocks) {
-      // Longer than any block dim: an order applied modulo a smaller one stays a descent.
-      for (std::uint32_t i = 0; i < 65'536; ++i) launch.block_order.push_back(65'535 - i);
+      // The block dim is not known before the tiling; applied modulo a smaller one, a descent stays a descent.
+      for (std::uint32_t i = 0; i < 4096; ++i) launch.block_order.push_back(4095 - i);
     }
     return launch;
   }

@@ -129,7 +129,7 @@ Status CompileStep::prepare() {
   EVK_TRY(const ChildEnd said, run_child(spec));
   if (!said.succeeded()) return failure(fmt::format("{} --version failed in the sandbox: {}", config_.compiler, said.errors), Retry::kAfterFix);
   Sha256 hash;
-  hash.field(said.output).field(tree_digest(recipe_.include_dir));
+  hash.field(said.output).field(tree_digest(recipe_.include_dir)).field(tree_digest(config_.twin_dir + "/abi"));
   for (const Part part : {Part::kKernel, Part::kHost}) {
     for (const std::string& flag : flags(part)) hash.field(flag);
     hash.field("|");
@@ -161,7 +161,7 @@ Result<CompileStep::Compiled> CompileStep::invoke(const std::vector<std::string>
   spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
   spec.env = {"PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=@tmp", "SOURCE_DATE_EPOCH=0"};
   spec.read_only_paths = toolchain_paths();
-  spec.read_only_paths.push_back(recipe_.include_dir);
+  spec.read_only_paths.push_back(config_.twin_dir);
   if (fs::exists(header_dir_)) spec.read_only_paths.push_back(header_dir_);
   spec.files = std::move(files);
   spec.collect = {product};

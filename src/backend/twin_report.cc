@@ -137,9 +137,10 @@ RunResult result_of(twin::RunReport report, const ChildEnd& child, const twin::D
     return out;
   }
   out.kind = RunResultKind::kFaulted;
+  if (!out.findings.empty()) return out;  // the program or the engine said why
   if (report.end == twin::RunEnd::kAborted) {
     out.findings.push_back(abort_finding(child, report.last_location));
-  } else if (out.findings.empty()) {
+  } else {
     out.findings.push_back(run_finding("run.tiling_failed", "the tiling function failed", "return ge::GRAPH_SUCCESS, and check what it computes", report.last_location));
   }
   return out;

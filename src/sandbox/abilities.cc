@@ -59,7 +59,7 @@ Trial try_start(const Abilities& wanted) {
   plan.set_ids = wanted.own_uid || wanted.user_namespace;
   plan.uid = plan.gid = uid;
   plan.in_dir = wanted.own_mounts ? "/in" : "/";
-  plan.scratch_dir = wanted.own_mounts ? "/tmp" : "/";
+  plan.scratch_dir = wanted.own_mounts ? "/scratch" : "/";
   plan.mount_base = wanted.mount_base.c_str();
   plan.base_only_private = wanted.base_only_private;
   plan.root_options = "size=65536,mode=0755";

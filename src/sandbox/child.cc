@@ -281,7 +281,7 @@ class Preparation {
   std::string with_folders(const std::string& text) const { return replaced(replaced(text, "@in", in_dir_), "@tmp", scratch_dir_); }
 
   std::uint32_t uid_ = 0;
-  std::string in_dir_ = "/in", scratch_dir_ = "/tmp", host_dir_;
+  std::string in_dir_ = "/in", scratch_dir_ = "/scratch", host_dir_;
   std::vector<std::string> argv_text_, env_text_;
   std::vector<const char*> argv_, env_;
   std::vector<std::pair<std::string, VisiblePaths::Entry>> visible_;

@@ -22,7 +22,7 @@ namespace evk::launch {
 namespace {
 
 constexpr char kInDir[] = "in";
-constexpr char kScratchDir[] = "tmp";
+constexpr char kScratchDir[] = "scratch";
 
 // A failure on the way, handed up by value: there is nothing to unwind.
 struct Step {
