@@ -180,9 +180,13 @@ def _kind(node):
 
 
 def _returns_to_full(graph):
-    """Whether the outputs are as large as the largest input: then a reduction came back as a statistic."""
-    largest = max([_elements(i.shape) for i in graph.inputs if i.kind == "input"] + [1])
-    return max([_elements(_shape(graph, r)) for r in graph.outputs] + [1]) >= largest > 1
+    """Whether a reduced value came back to the size of what was reduced: then it was a statistic."""
+    largest = 0
+    for node in graph.nodes:
+        refs = graph.refs_of(node)
+        if _reduces(node) and refs:
+            largest = max(largest, _elements(_shape(graph, refs[0])))
+    return largest > 1 and max([_elements(_shape(graph, r)) for r in graph.outputs] + [1]) >= largest
 
 
 # Slope bounds of functions, for carrying an error scale through them: at most this times the incoming scale.

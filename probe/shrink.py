@@ -166,21 +166,29 @@ def ragged(trial, changes, limit):
     groups = {}
     for knob in knobs:
         groups.setdefault(values[knob.place], []).append(knob)
-    base = trial.sizes(changes)
+    base, turn = trial.sizes(changes), 0
     for value in sorted(groups, reverse=True):
-        for attempt in [groups[value]] + ([[k] for k in groups[value]] if len(groups[value]) > 1 else []):
+        # One by one first: equal sizes would hide a transposition. Together where the operator needs them equal.
+        singles = [[k] for k in groups[value]]
+        for attempt in singles + ([groups[value]] if len(singles) > 1 else []):
             if any(values[k.place] != value for k in attempt):
                 continue
-            found = _first_odd(trial, values, attempt, value, as_changes, base, original, limit)
+            found = _first_odd(trial, values, attempt, turn, as_changes, base, original, limit)
+            turn += 1
             if found:
                 values = found
     return as_changes(values), trial.sizes(as_changes(values))
 
 
-def _first_odd(trial, values, attempt, value, as_changes, base, original, limit):
-    for step in (-3, -1, 3, 1, -5, 5):
+_ODD_STEPS = (-3, -5, -1, 3, 1, 5)
+
+
+def _first_odd(trial, values, attempt, turn, as_changes, base, original, limit):
+    value = values[attempt[0].place]
+    first = turn % 2
+    for step in _ODD_STEPS[first:] + _ODD_STEPS[:first]:
         wanted = value + step
-        if wanted < 2 or wanted % 2 == 0:
+        if wanted % 2 == 0:
             wanted += 1
         if wanted < 2 or wanted == value:
             continue

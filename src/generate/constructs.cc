@@ -72,6 +72,7 @@ std::vector<Construct> table() {
        kSchedule,
        {{"t1024", 0.3, true}, {"t2048", 0.2}, {"t4096", 0.2}, {"t8192", 0.1}, {"ub_max", 0.2}}},
       {"sched.moments", kSchedule, {{"two_pass", 0.7, true}, {"one_pass", 0.3}}},
+      {"sched.online", kSchedule, {{"separate_passes", 0.7, true}, {"running_maximum", 0.3}}},
       {"sched.resident", kSchedule, {{"never", 0.6, true}, {"short_rows", 0.4}}},
       {"sched.whole", kSchedule, {{"one_block", 0.6, true}, {"partial_sums", 0.4}}},
   };

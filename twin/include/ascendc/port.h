@@ -13,7 +13,8 @@ struct EvkTwinBlock {
 
 extern "C" {
 void evk_twin_emit(const evk::twin::abi::Record* record, const void* bulk, std::uint32_t bulk_bytes);
-std::uint64_t evk_twin_ask(const evk::twin::abi::Record* record, const void* bulk, std::uint32_t bulk_bytes, void* out, std::uint32_t out_bytes);
+std::uint64_t evk_twin_ask(const evk::twin::abi::Record* record, const void* bulk, std::uint32_t bulk_bytes,
+                           void* out, std::uint32_t out_bytes);
 std::uint32_t evk_twin_location(const char* file, std::uint32_t line);
 EvkTwinBlock* evk_twin_block();
 [[noreturn]] void evk_twin_end_program();
@@ -37,7 +38,8 @@ struct Loc {
   std::uint32_t id() const { return evk_twin_location(file, static_cast<std::uint32_t>(line)); }
 };
 #define EVK_LOC const char *evk_file = __builtin_FILE(), int evk_line = __builtin_LINE()
-#define EVK_HERE ::AscendC::evk_detail::Loc{evk_file, evk_line}
+#define EVK_HERE \
+  ::AscendC::evk_detail::Loc { evk_file, evk_line }
 
 inline abi::Record record(abi::Op op, Loc loc) {
   abi::Record r;

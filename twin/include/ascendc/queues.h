@@ -1,5 +1,5 @@
-// TPipe, TQue, TBuf: on-chip memory in order of allocation, and the queues between pipes. Which buffer is next is decided here,
-// and told to the engine, which checks it.
+// TPipe, TQue, TBuf: on-chip memory in order of allocation, and the queues between pipes. Which buffer is
+// next is decided here, and told to the engine, which checks it.
 #pragma once
 
 #include "ascendc/sync.h"
@@ -18,19 +18,35 @@ struct QueueSlot {
 
 constexpr int source_pipe(TPosition p) {
   switch (p) {
-    case TPosition::VECOUT: case TPosition::VECCALC: return PIPE_V;
-    case TPosition::A2: case TPosition::B2: case TPosition::C2: return PIPE_MTE1;
-    case TPosition::CO1: return PIPE_M;
-    default: return PIPE_MTE2;
+    case TPosition::VECOUT:
+    case TPosition::VECCALC:
+      return PIPE_V;
+    case TPosition::A2:
+    case TPosition::B2:
+    case TPosition::C2:
+      return PIPE_MTE1;
+    case TPosition::CO1:
+      return PIPE_M;
+    default:
+      return PIPE_MTE2;
   }
 }
 constexpr int destination_pipe(TPosition p) {
   switch (p) {
-    case TPosition::VECOUT: return PIPE_MTE3;
-    case TPosition::A1: case TPosition::B1: case TPosition::C1: return PIPE_MTE1;
-    case TPosition::A2: case TPosition::B2: case TPosition::C2: return PIPE_M;
-    case TPosition::CO1: return PIPE_FIX;
-    default: return PIPE_V;
+    case TPosition::VECOUT:
+      return PIPE_MTE3;
+    case TPosition::A1:
+    case TPosition::B1:
+    case TPosition::C1:
+      return PIPE_MTE1;
+    case TPosition::A2:
+    case TPosition::B2:
+    case TPosition::C2:
+      return PIPE_M;
+    case TPosition::CO1:
+      return PIPE_FIX;
+    default:
+      return PIPE_V;
   }
 }
 
@@ -152,8 +168,12 @@ class TQueBind {
   std::int32_t GetTensorCountInQue() const { return static_cast<std::int32_t>(queue_.enqueued()); }
   void FreeAllEvent() {}
   evk_detail::QueueBase& base() { return queue_; }
-  static constexpr evk_detail::abi::Space space() { return evk_detail::space_of(src == TPosition::GM ? dst : src); }
-  static constexpr int source() { return src == dst ? evk_detail::source_pipe(src) : evk_detail::source_pipe(src); }
+  static constexpr evk_detail::abi::Space space() {
+    return evk_detail::space_of(src == TPosition::GM ? dst : src);
+  }
+  static constexpr int source() {
+    return src == dst ? evk_detail::source_pipe(src) : evk_detail::source_pipe(src);
+  }
   static constexpr int destination() { return evk_detail::destination_pipe(dst); }
 
  private:
@@ -180,7 +200,8 @@ class TBuf {
   }
   template <typename T>
   LocalTensor<T> GetWithOffset(std::uint32_t elements, std::uint32_t offset_bytes) const {
-    return {evk_detail::space_of(pos), addr_ + offset_bytes, elements * static_cast<std::uint32_t>(sizeof(T)), buffer_};
+    return {evk_detail::space_of(pos), addr_ + offset_bytes, elements * static_cast<std::uint32_t>(sizeof(T)),
+            buffer_};
   }
   std::uint32_t GetBufLen() const { return bytes_; }
   void place(std::uint64_t addr, std::uint32_t bytes, evk_detail::Loc loc) {
@@ -211,7 +232,8 @@ class TPipe {
   bool InitBuffer(TQueBind<src, dst, depth, mask>& queue, std::uint8_t count, std::uint32_t bytes, EVK_LOC) {
     using Queue = TQueBind<src, dst, depth, mask>;
     queue.base().open(Queue::space(), Queue::source(), Queue::destination());
-    for (std::uint8_t i = 0; i < count; ++i) queue.base().add(reserve(Queue::space(), bytes), rounded(bytes), EVK_HERE);
+    for (std::uint8_t i = 0; i < count; ++i)
+      queue.base().add(reserve(Queue::space(), bytes), rounded(bytes), EVK_HERE);
     return true;
   }
   template <TPosition pos>
@@ -236,7 +258,8 @@ class TPipe {
   }
   template <HardEvent event>
   void ReleaseEventID(TEventID id) {
-    events_[static_cast<int>(event)] = static_cast<std::uint8_t>(events_[static_cast<int>(event)] & ~(1 << id));
+    events_[static_cast<int>(event)] =
+        static_cast<std::uint8_t>(events_[static_cast<int>(event)] & ~(1 << id));
   }
   TEventID FetchEventID(HardEvent event) {
     const std::uint8_t taken = events_[static_cast<int>(event)];

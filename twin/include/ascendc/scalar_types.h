@@ -30,7 +30,8 @@ inline std::uint16_t half_bits(float f) {
   return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000) >> 13));
 }
 inline float float_of_half(std::uint16_t h) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 1023;
+  const std::uint32_t sign = static_cast<std::uint32_t>(h & 0x8000) << 16, exponent = h >> 10 & 31,
+                      mantissa = h & 1023;
   if (exponent == 31) return float_of_bits(sign | 0x7f800000 | mantissa << 13);
   if (exponent == 0) {
     const float value = static_cast<float>(mantissa) * (1.0f / 16777216.0f);
@@ -75,10 +76,10 @@ namespace evk_detail {
 
 template <typename T>
 struct TypeOf;  // an element type that the device does not have
-#define EVK_TYPE(Type, Name)                                   \
-  template <>                                                  \
-  struct TypeOf<Type> {                                        \
-    static constexpr abi::DType value = abi::DType::Name;      \
+#define EVK_TYPE(Type, Name)                              \
+  template <>                                             \
+  struct TypeOf<Type> {                                   \
+    static constexpr abi::DType value = abi::DType::Name; \
   };
 EVK_TYPE(float, kF32)
 EVK_TYPE(half, kF16)

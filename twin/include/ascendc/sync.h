@@ -4,7 +4,16 @@
 #include "ascendc/tensors.h"
 
 enum pipe_t : int { PIPE_S = 0, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_FIX, PIPE_ALL };
-enum event_t : int { EVENT_ID0 = 0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };
+enum event_t : int {
+  EVENT_ID0 = 0,
+  EVENT_ID1,
+  EVENT_ID2,
+  EVENT_ID3,
+  EVENT_ID4,
+  EVENT_ID5,
+  EVENT_ID6,
+  EVENT_ID7
+};
 
 namespace AscendC {
 
@@ -12,9 +21,29 @@ using TEventID = std::int8_t;
 
 // source * 16 + destination
 enum class HardEvent : std::uint8_t {
-  S_V = 0x01, S_MTE2 = 0x04, S_MTE3 = 0x05, V_S = 0x10, V_V = 0x11, V_MTE2 = 0x14, V_MTE3 = 0x15, M_MTE1 = 0x23, M_V = 0x21, M_FIX = 0x26,
-  MTE1_M = 0x32, MTE1_MTE2 = 0x34, MTE2_S = 0x40, MTE2_V = 0x41, MTE2_MTE1 = 0x43, MTE2_MTE3 = 0x45, MTE3_S = 0x50, MTE3_V = 0x51,
-  MTE3_MTE2 = 0x54, FIX_M = 0x62, FIX_S = 0x60, FIX_MTE2 = 0x64, FIX_V = 0x61
+  S_V = 0x01,
+  S_MTE2 = 0x04,
+  S_MTE3 = 0x05,
+  V_S = 0x10,
+  V_V = 0x11,
+  V_MTE2 = 0x14,
+  V_MTE3 = 0x15,
+  M_MTE1 = 0x23,
+  M_V = 0x21,
+  M_FIX = 0x26,
+  MTE1_M = 0x32,
+  MTE1_MTE2 = 0x34,
+  MTE2_S = 0x40,
+  MTE2_V = 0x41,
+  MTE2_MTE1 = 0x43,
+  MTE2_MTE3 = 0x45,
+  MTE3_S = 0x50,
+  MTE3_V = 0x51,
+  MTE3_MTE2 = 0x54,
+  FIX_M = 0x62,
+  FIX_S = 0x60,
+  FIX_MTE2 = 0x64,
+  FIX_V = 0x61
 };
 
 namespace evk_detail {
@@ -36,11 +65,13 @@ inline void barrier(int pipe, Loc loc) {
 
 template <HardEvent event>
 void SetFlag(std::int32_t id, EVK_LOC) {
-  evk_detail::flag(evk_detail::abi::Op::kSetFlag, static_cast<int>(event) >> 4, static_cast<int>(event) & 15, id, EVK_HERE);
+  evk_detail::flag(evk_detail::abi::Op::kSetFlag, static_cast<int>(event) >> 4, static_cast<int>(event) & 15,
+                   id, EVK_HERE);
 }
 template <HardEvent event>
 void WaitFlag(std::int32_t id, EVK_LOC) {
-  evk_detail::flag(evk_detail::abi::Op::kWaitFlag, static_cast<int>(event) >> 4, static_cast<int>(event) & 15, id, EVK_HERE);
+  evk_detail::flag(evk_detail::abi::Op::kWaitFlag, static_cast<int>(event) >> 4, static_cast<int>(event) & 15,
+                   id, EVK_HERE);
 }
 template <pipe_t pipe>
 void PipeBarrier(EVK_LOC) {
@@ -63,7 +94,10 @@ void SyncAll(EVK_LOC) {
   evk_twin_sync_all();
 }
 
-inline std::int64_t GetSystemCycle(EVK_LOC) { return static_cast<std::int64_t>(evk_detail::ask(evk_detail::record(evk_detail::abi::Op::kGetCycle, EVK_HERE))); }
+inline std::int64_t GetSystemCycle(EVK_LOC) {
+  return static_cast<std::int64_t>(
+      evk_detail::ask(evk_detail::record(evk_detail::abi::Op::kGetCycle, EVK_HERE)));
+}
 
 enum class CacheLine : std::uint8_t { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE };
 enum class DcciDst : std::uint8_t { CACHELINE_ALL = 0, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
@@ -82,8 +116,12 @@ void SetAtomicAdd(EVK_LOC) {
   r.mode = static_cast<std::uint16_t>(evk_detail::TypeOf<T>::value);
   evk_detail::emit(r);
 }
-inline void SetAtomicNone(EVK_LOC) { evk_detail::emit(evk_detail::record(evk_detail::abi::Op::kSetAtomic, EVK_HERE)); }
-inline void DisableDmaAtomic(EVK_LOC) { evk_detail::emit(evk_detail::record(evk_detail::abi::Op::kSetAtomic, EVK_HERE)); }
+inline void SetAtomicNone(EVK_LOC) {
+  evk_detail::emit(evk_detail::record(evk_detail::abi::Op::kSetAtomic, EVK_HERE));
+}
+inline void DisableDmaAtomic(EVK_LOC) {
+  evk_detail::emit(evk_detail::record(evk_detail::abi::Op::kSetAtomic, EVK_HERE));
+}
 
 }  // namespace AscendC
 

@@ -5,7 +5,27 @@
 
 namespace AscendC {
 
-enum class TPosition : std::uint8_t { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM, SPM, SHM, TSCM, C2PIPE2GM, C2PIPE2LOCAL, MAX };
+enum class TPosition : std::uint8_t {
+  GM,
+  A1,
+  A2,
+  B1,
+  B2,
+  C1,
+  C2,
+  CO1,
+  CO2,
+  VECIN,
+  VECOUT,
+  VECCALC,
+  LCM,
+  SPM,
+  SHM,
+  TSCM,
+  C2PIPE2GM,
+  C2PIPE2LOCAL,
+  MAX
+};
 using QuePosition = TPosition;
 
 struct ShapeInfo {};
@@ -14,13 +34,23 @@ namespace evk_detail {
 
 constexpr abi::Space space_of(TPosition p) {
   switch (p) {
-    case TPosition::GM: return abi::Space::kGm;
-    case TPosition::A1: case TPosition::B1: case TPosition::C1: case TPosition::TSCM: return abi::Space::kL1;
-    case TPosition::A2: return abi::Space::kL0A;
-    case TPosition::B2: return abi::Space::kL0B;
-    case TPosition::C2: return abi::Space::kBt;
-    case TPosition::CO1: return abi::Space::kL0C;
-    default: return abi::Space::kUb;
+    case TPosition::GM:
+      return abi::Space::kGm;
+    case TPosition::A1:
+    case TPosition::B1:
+    case TPosition::C1:
+    case TPosition::TSCM:
+      return abi::Space::kL1;
+    case TPosition::A2:
+      return abi::Space::kL0A;
+    case TPosition::B2:
+      return abi::Space::kL0B;
+    case TPosition::C2:
+      return abi::Space::kBt;
+    case TPosition::CO1:
+      return abi::Space::kL0C;
+    default:
+      return abi::Space::kUb;
   }
 }
 
@@ -58,9 +88,15 @@ class GlobalTensor {
     t.size_ = size_ > offset ? size_ - offset : 0;
     return t;
   }
-  T GetValue(std::uint64_t offset, EVK_LOC) const { return evk_detail::read_element<T>(operand(offset), EVK_HERE); }
-  T operator()(std::uint64_t offset, EVK_LOC) const { return evk_detail::read_element<T>(operand(offset), EVK_HERE); }
-  void SetValue(std::uint64_t offset, T value, EVK_LOC) { evk_detail::write_element<T>(operand(offset), value, EVK_HERE); }
+  T GetValue(std::uint64_t offset, EVK_LOC) const {
+    return evk_detail::read_element<T>(operand(offset), EVK_HERE);
+  }
+  T operator()(std::uint64_t offset, EVK_LOC) const {
+    return evk_detail::read_element<T>(operand(offset), EVK_HERE);
+  }
+  void SetValue(std::uint64_t offset, T value, EVK_LOC) {
+    evk_detail::write_element<T>(operand(offset), value, EVK_HERE);
+  }
   const T* GetPhyAddr() const { return reinterpret_cast<const T*>(addr_); }
   const T* GetPhyAddr(std::uint64_t offset) const { return GetPhyAddr() + offset; }
   std::uint64_t GetSize() const { return size_; }
@@ -83,9 +119,12 @@ class LocalTensor {
       : addr_(addr), bytes_(bytes), buffer_(buffer), space_(space) {}
   LocalTensor operator[](std::uint32_t offset) const {
     const std::uint64_t skipped = static_cast<std::uint64_t>(offset) * sizeof(T);
-    return {space_, addr_ + skipped, skipped < bytes_ ? static_cast<std::uint32_t>(bytes_ - skipped) : 0, buffer_};
+    return {space_, addr_ + skipped, skipped < bytes_ ? static_cast<std::uint32_t>(bytes_ - skipped) : 0,
+            buffer_};
   }
-  T GetValue(std::uint32_t offset, EVK_LOC) const { return evk_detail::read_element<T>(operand(offset), EVK_HERE); }
+  T GetValue(std::uint32_t offset, EVK_LOC) const {
+    return evk_detail::read_element<T>(operand(offset), EVK_HERE);
+  }
   template <typename V>
   void SetValue(std::uint32_t offset, V value, EVK_LOC) const {
     evk_detail::write_element<T>(operand(offset), static_cast<T>(value), EVK_HERE);
@@ -116,7 +155,8 @@ class LocalTensor {
   std::uint64_t GetPhyAddr(std::uint32_t offset = 0) const { return addr_ + offset * sizeof(T); }
   void SetShapeInfo(const ShapeInfo&) {}
   evk_detail::abi::Operand operand(std::uint32_t offset = 0) const {
-    return {addr_ + static_cast<std::uint64_t>(offset) * sizeof(T), bytes_, buffer_, space_, evk_detail::TypeOf<T>::value};
+    return {addr_ + static_cast<std::uint64_t>(offset) * sizeof(T), bytes_, buffer_, space_,
+            evk_detail::TypeOf<T>::value};
   }
   std::uint16_t buffer() const { return buffer_; }
 

@@ -1,4 +1,5 @@
-// The contexts that tiling and inference functions are called with. The runner fills the public fields at the end.
+// The contexts that tiling and inference functions are called with. The runner fills the public fields at the
+// end.
 #pragma once
 
 #include <string>
@@ -10,7 +11,8 @@ namespace fe {
 // The chip, as far as tiling asks.
 struct PlatFormInfos {
   std::uint32_t aiv_cores = 0, aic_cores = 0;
-  std::uint64_t ub_bytes = 0, l1_bytes = 0, l0a_bytes = 0, l0b_bytes = 0, l0c_bytes = 0, l2_bytes = 0, hbm_bytes = 0;
+  std::uint64_t ub_bytes = 0, l1_bytes = 0, l0a_bytes = 0, l0b_bytes = 0, l0c_bytes = 0, l2_bytes = 0,
+                hbm_bytes = 0;
   std::string soc;
 };
 }  // namespace fe
@@ -31,9 +33,12 @@ class RuntimeAttrs {
   const T* GetAttrPointer(std::size_t i) const {
     if (i >= values.size()) return nullptr;
     const Value& v = values[i];
-    if constexpr (sizeof(T) == sizeof(bool)) return reinterpret_cast<const T*>(&v.flag);
-    else if constexpr (T(0.5f) != T(0)) return reinterpret_cast<const T*>(&v.real);
-    else return reinterpret_cast<const T*>(&v.integer);
+    if constexpr (sizeof(T) == sizeof(bool))
+      return reinterpret_cast<const T*>(&v.flag);
+    else if constexpr (T(0.5f) != T(0))
+      return reinterpret_cast<const T*>(&v.real);
+    else
+      return reinterpret_cast<const T*>(&v.integer);
   }
   const std::int64_t* GetInt(std::size_t i) const { return i < values.size() ? &values[i].integer : nullptr; }
   const float* GetFloat(std::size_t i) const { return i < values.size() ? &values[i].real : nullptr; }
@@ -56,15 +61,23 @@ class TilingData {
 
 class TilingContext {
  public:
-  const StorageShape* GetInputShape(std::size_t i) const { return i < inputs.size() ? &inputs[i].shape : nullptr; }
+  const StorageShape* GetInputShape(std::size_t i) const {
+    return i < inputs.size() ? &inputs[i].shape : nullptr;
+  }
   const StorageShape* GetRequiredInputShape(std::size_t i) const { return GetInputShape(i); }
   const StorageShape* GetOptionalInputShape(std::size_t i) const { return GetInputShape(i); }
-  const StorageShape* GetOutputShape(std::size_t i) const { return i < outputs.size() ? &outputs[i].shape : nullptr; }
+  const StorageShape* GetOutputShape(std::size_t i) const {
+    return i < outputs.size() ? &outputs[i].shape : nullptr;
+  }
   const Tensor* GetInputTensor(std::size_t i) const { return i < inputs.size() ? &inputs[i] : nullptr; }
   const Tensor* GetRequiredInputTensor(std::size_t i) const { return GetInputTensor(i); }
   const Tensor* GetOptionalInputTensor(std::size_t i) const { return GetInputTensor(i); }
-  const CompileTimeTensorDesc* GetInputDesc(std::size_t i) const { return i < input_descs.size() ? &input_descs[i] : nullptr; }
-  const CompileTimeTensorDesc* GetOutputDesc(std::size_t i) const { return i < output_descs.size() ? &output_descs[i] : nullptr; }
+  const CompileTimeTensorDesc* GetInputDesc(std::size_t i) const {
+    return i < input_descs.size() ? &input_descs[i] : nullptr;
+  }
+  const CompileTimeTensorDesc* GetOutputDesc(std::size_t i) const {
+    return i < output_descs.size() ? &output_descs[i] : nullptr;
+  }
   std::size_t GetComputeNodeInputNum() const { return inputs.size(); }
   std::size_t GetComputeNodeOutputNum() const { return outputs.size(); }
   const RuntimeAttrs* GetAttrs() const { return &attrs; }
@@ -78,10 +91,16 @@ class TilingContext {
     return workspaces.data();
   }
   std::size_t GetWorkspaceNum() const { return workspaces.size(); }
-  ge::graphStatus SetBlockDim(std::uint32_t n) { block_dim = n; return ge::GRAPH_SUCCESS; }
+  ge::graphStatus SetBlockDim(std::uint32_t n) {
+    block_dim = n;
+    return ge::GRAPH_SUCCESS;
+  }
   ge::graphStatus SetSimdNumBlocks(std::uint32_t n) { return SetBlockDim(n); }
   std::uint32_t GetBlockDim() const { return block_dim; }
-  ge::graphStatus SetTilingKey(std::uint64_t key) { tiling_key = key; return ge::GRAPH_SUCCESS; }
+  ge::graphStatus SetTilingKey(std::uint64_t key) {
+    tiling_key = key;
+    return ge::GRAPH_SUCCESS;
+  }
   std::uint64_t GetTilingKey() const { return tiling_key; }
   ge::graphStatus SetScheduleMode(std::uint32_t) { return ge::GRAPH_SUCCESS; }
   ge::graphStatus SetNeedAtomic(bool) { return ge::GRAPH_SUCCESS; }
@@ -116,8 +135,12 @@ class InferShapeContext {
 
 class InferDataTypeContext {
  public:
-  ge::DataType GetInputDataType(std::size_t i) const { return i < inputs.size() ? inputs[i] : ge::DT_UNDEFINED; }
-  ge::DataType GetOutputDataType(std::size_t i) const { return i < outputs.size() ? outputs[i] : ge::DT_UNDEFINED; }
+  ge::DataType GetInputDataType(std::size_t i) const {
+    return i < inputs.size() ? inputs[i] : ge::DT_UNDEFINED;
+  }
+  ge::DataType GetOutputDataType(std::size_t i) const {
+    return i < outputs.size() ? outputs[i] : ge::DT_UNDEFINED;
+  }
   ge::graphStatus SetOutputDataType(std::size_t i, ge::DataType t) {
     if (i >= outputs.size()) return ge::GRAPH_FAILED;
     outputs[i] = t;

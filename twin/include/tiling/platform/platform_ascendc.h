@@ -18,14 +18,29 @@ class PlatformAscendC {
   std::uint32_t GetCoreNumAic() const { return info_->aic_cores; }
   void GetCoreMemSize(const CoreMemType& type, std::uint64_t& size) const {
     switch (type) {
-      case CoreMemType::UB: size = info_->ub_bytes; return;
-      case CoreMemType::L1: size = info_->l1_bytes; return;
-      case CoreMemType::L0_A: size = info_->l0a_bytes; return;
-      case CoreMemType::L0_B: size = info_->l0b_bytes; return;
-      case CoreMemType::L0_C: size = info_->l0c_bytes; return;
-      case CoreMemType::L2: size = info_->l2_bytes; return;
-      case CoreMemType::HBM: size = info_->hbm_bytes; return;
-      default: size = 0;
+      case CoreMemType::UB:
+        size = info_->ub_bytes;
+        return;
+      case CoreMemType::L1:
+        size = info_->l1_bytes;
+        return;
+      case CoreMemType::L0_A:
+        size = info_->l0a_bytes;
+        return;
+      case CoreMemType::L0_B:
+        size = info_->l0b_bytes;
+        return;
+      case CoreMemType::L0_C:
+        size = info_->l0c_bytes;
+        return;
+      case CoreMemType::L2:
+        size = info_->l2_bytes;
+        return;
+      case CoreMemType::HBM:
+        size = info_->hbm_bytes;
+        return;
+      default:
+        size = 0;
     }
   }
   std::uint32_t GetLibApiWorkSpaceSize() const { return 16u << 20; }
