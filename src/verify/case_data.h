@@ -24,6 +24,7 @@ struct CaseGolden {
   CaseTensor truth;                     // float64 for floating outputs; an integer type or bool for exact ones
   std::optional<CaseTensor> reference;  // honest rounding in the output's precision
   std::optional<CaseTensor> scale;      // sum of |terms|
+  std::optional<CaseTensor> values;     // of an index: what it points into
 };
 
 struct CaseData {
