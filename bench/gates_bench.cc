@@ -1,6 +1,6 @@
-// CPU seconds per candidate, by gate, for a 4096-row softmax project: user and system time of this process and of the
-// children it reaped. The named baseline is the compiler alone, run unsandboxed on the same kernel without precompiled
-// headers: what any verifier pays at least, had it no cache.
+// CPU seconds per candidate, by gate, for a 4096-row softmax project: user and system time of this process
+// and of the children it reaped. The named baseline is the compiler alone, run unsandboxed on the same kernel
+// without precompiled headers: what any verifier pays at least, had it no cache.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -27,7 +27,8 @@ double cpu_seconds() {
   for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage used{};
     getrusage(who, &used);
-    total += static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+    total += static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+             static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
   }
   return total;
 }
@@ -105,8 +106,10 @@ void compiler_alone(benchmark::State& state) {
     return text;
   };
   const std::string f = folder.string();
-  const std::string command = fmt::format("g++{} -include {}/op_host/softmax_tiling.h -c {}/op_kernel/softmax.cpp -o {}/k.o && g++{} -c {}/op_host/softmax.cpp -o {}/h.o && g++ {}/k.o {}/h.o{} -o {}/s.so", words(recipe.kernel_flags), f, f, f,
-                                          words(recipe.host_flags), f, f, f, f, words(recipe.link_flags), f);
+  const std::string command = fmt::format(
+      "g++{} -include {}/op_host/softmax_tiling.h -c {}/op_kernel/softmax.cpp -o {}/k.o && g++{} -c "
+      "{}/op_host/softmax.cpp -o {}/h.o && g++ {}/k.o {}/h.o{} -o {}/s.so",
+      words(recipe.kernel_flags), f, f, f, words(recipe.host_flags), f, f, f, f, words(recipe.link_flags), f);
   double spent = 0;
   for (auto _ : state) {
     const double before = cpu_seconds();
@@ -128,7 +131,8 @@ void all_gates(benchmark::State& state) {
       const double before = cpu_seconds();
       const auto outcome = gate->inspect(b.task, candidate, evidence);
       spent[name] += cpu_seconds() - before;
-      if (!outcome || (*outcome && !std::holds_alternative<Measured>(**outcome))) state.SkipWithError(outcome ? "the project was refused" : outcome.error().text().c_str());
+      if (!outcome || (*outcome && !std::holds_alternative<Measured>(**outcome)))
+        state.SkipWithError(outcome ? "the project was refused" : outcome.error().text().c_str());
     }
   }
   for (const auto& [name, seconds] : spent) {
@@ -154,7 +158,9 @@ class WithRatio : public benchmark::ConsoleReporter {
   void Finalize() override {
     ConsoleReporter::Finalize();
     const double base = seconds_["compiler_alone"], all = seconds_["all_gates"];
-    if (base > 0) fmt::print("all gates / compiler alone without precompiled headers: {:.2f} ({:.3f} s / {:.3f} s)\n", all / base, all, base);
+    if (base > 0)
+      fmt::print("all gates / compiler alone without precompiled headers: {:.2f} ({:.3f} s / {:.3f} s)\n",
+                 all / base, all, base);
   }
 
  private:

@@ -1,5 +1,5 @@
-// For an output that is an index (argmax and the like): the values that it points into, as the pack holds them or as
-// an input of the task.
+// For an output that is an index (argmax and the like): the values that it points into, as the pack holds
+// them or as an input of the task.
 #pragma once
 
 #include <optional>

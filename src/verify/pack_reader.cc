@@ -8,16 +8,21 @@
 namespace evk {
 namespace {
 
-CaseTensor copy_of(const StoredTensor& stored) { return {stored.type.dtype, stored.type.shape, {stored.bytes.begin(), stored.bytes.end()}}; }
+CaseTensor copy_of(const StoredTensor& stored) {
+  return {stored.type.dtype, stored.type.shape, {stored.bytes.begin(), stored.bytes.end()}};
+}
 
-std::optional<CaseTensor> copy_of(const std::optional<StoredTensor>& stored) { return stored ? std::optional(copy_of(*stored)) : std::nullopt; }
+std::optional<CaseTensor> copy_of(const std::optional<StoredTensor>& stored) {
+  return stored ? std::optional(copy_of(*stored)) : std::nullopt;
+}
 
 std::size_t bytes_of_case(const CaseData& data) {
   std::size_t bytes = 0;
   for (const CaseTensor& input : data.inputs) bytes += input.data.size();
   for (const CaseGolden& golden : data.goldens) {
     bytes += golden.truth.data.size();
-    for (const auto* more : {&golden.reference, &golden.scale, &golden.values}) bytes += *more ? (*more)->data.size() : 0;
+    for (const auto* more : {&golden.reference, &golden.scale, &golden.values})
+      bytes += *more ? (*more)->data.size() : 0;
   }
   return bytes;
 }
@@ -26,14 +31,17 @@ class PackReader final : public CaseReader {
  public:
   explicit PackReader(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  Result<std::shared_ptr<const CaseData>> read(const Task& task, const ShapeSet& shapes, const TaskCase& which) override {
-    const std::string key = task.folder + '\0' + task.source_sha256 + '\0' + which.inputs_file + '\0' + which.expected_file;
+  Result<std::shared_ptr<const CaseData>> read(const Task& task, const ShapeSet& shapes,
+                                               const TaskCase& which) override {
+    const std::string key =
+        task.folder + '\0' + task.source_sha256 + '\0' + which.inputs_file + '\0' + which.expected_file;
     if (auto known = find(key)) return known;
     EVK_TRY(const LoadedCase loaded, load_case(task, shapes, which));
     auto data = std::make_shared<CaseData>();
     for (const StoredTensor& input : loaded.inputs) data->inputs.push_back(copy_of(input));
     for (const StoredGolden& golden : loaded.goldens) {
-      data->goldens.push_back({copy_of(golden.truth), copy_of(golden.reference), copy_of(golden.scale), copy_of(golden.values)});
+      data->goldens.push_back(
+          {copy_of(golden.truth), copy_of(golden.reference), copy_of(golden.scale), copy_of(golden.values)});
     }
     keep(key, data);
     return std::shared_ptr<const CaseData>(std::move(data));
@@ -73,6 +81,8 @@ class PackReader final : public CaseReader {
 
 }  // namespace
 
-std::unique_ptr<CaseReader> make_pack_reader(std::size_t bytes_max) { return std::make_unique<PackReader>(bytes_max); }
+std::unique_ptr<CaseReader> make_pack_reader(std::size_t bytes_max) {
+  return std::make_unique<PackReader>(bytes_max);
+}
 
 }  // namespace evk

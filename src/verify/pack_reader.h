@@ -8,7 +8,8 @@
 
 namespace evk {
 
-// Reads from the folder that Task::folder names; the most recently used cases, up to `bytes_max` together, stay in memory.
+// Reads from the folder that Task::folder names; the most recently used cases, up to `bytes_max` together,
+// stay in memory.
 std::unique_ptr<CaseReader> make_pack_reader(std::size_t bytes_max = 512u << 20);
 
 }  // namespace evk

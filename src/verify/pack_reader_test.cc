@@ -46,8 +46,10 @@ Task task_in(const Pack& pack) {
 
 TEST(PackReader, hands_out_inputs_and_goldens_and_keeps_them) {
   const Pack pack;
-  pack.write("in.safetensors", R"({"input.x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", raw<float>({1.5f, 2.5f}));
-  pack.write("out.safetensors", R"({"truth.0":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})", raw<double>({3, 4}));
+  pack.write("in.safetensors", R"({"input.x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+             raw<float>({1.5f, 2.5f}));
+  pack.write("out.safetensors", R"({"truth.0":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})",
+             raw<double>({3, 4}));
   const Task task = task_in(pack);
   const auto reader = make_pack_reader();
   const auto first = reader->read(task, task.shape_sets[0], task.shape_sets[0].cases[0]);

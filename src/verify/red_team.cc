@@ -29,7 +29,8 @@ Status add_files(const fs::path& folder, Candidate& candidate) {
     if (!it->is_regular_file(error) || it->path().filename() == "expect.json") continue;
     const std::string path = fs::relative(it->path(), folder, error).generic_string();
     EVK_TRY(std::string text, text_of(it->path()));
-    const auto known = std::find_if(candidate.files.begin(), candidate.files.end(), [&](const SourceFile& file) { return file.path == path; });
+    const auto known = std::find_if(candidate.files.begin(), candidate.files.end(),
+                                    [&](const SourceFile& file) { return file.path == path; });
     if (known != candidate.files.end()) {
       known->text = std::move(text);
     } else {
@@ -43,12 +44,18 @@ Status add_files(const fs::path& folder, Candidate& candidate) {
 Result<RedTeamCase> read_case(const fs::path& root, const fs::path& folder) {
   EVK_TRY(const std::string text, text_of(folder / "expect.json"));
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  const auto word = [&](const char* key) { return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string(); };
+  const auto word = [&](const char* key) {
+    return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>()
+                                                                           : std::string();
+  };
   RedTeamCase out{folder.filename().string(), word("task"), word("gate"), word("why"), {}, {}};
-  if (out.task.empty() || out.gate.empty() || out.why.empty()) return failure(fmt::format("{}/expect.json must give task, gate and why", folder.string()), Retry::kAfterFix);
+  if (out.task.empty() || out.gate.empty() || out.why.empty())
+    return failure(fmt::format("{}/expect.json must give task, gate and why", folder.string()),
+                   Retry::kAfterFix);
   if (json.contains("codes")) {
     for (const auto& code : json["codes"]) {
-      if (!code.is_string()) return failure(fmt::format("{}/expect.json: codes must be texts", folder.string()), Retry::kAfterFix);
+      if (!code.is_string())
+        return failure(fmt::format("{}/expect.json: codes must be texts", folder.string()), Retry::kAfterFix);
       out.codes.push_back(code.get<std::string>());
     }
   }
@@ -61,14 +68,16 @@ struct Size {
   std::int64_t rows, columns;
 };
 
-Task make_task(const char* name, const char* op_class, int transcendentals, std::vector<std::pair<const char*, Size>> sizes) {
+Task make_task(const char* name, const char* op_class, int transcendentals,
+               std::vector<std::pair<const char*, Size>> sizes) {
   Task task;
   task.id = {std::string("redteam/") + name};
   task.name = name;
   task.title = name;
   task.tolerance.op_class = op_class;
   task.tolerance.transcendentals = transcendentals;
-  task.tolerance.reduction_length = std::string_view(op_class) == "normalisation" ? sizes[0].second.columns : 1;
+  task.tolerance.reduction_length =
+      std::string_view(op_class) == "normalisation" ? sizes[0].second.columns : 1;
   for (const auto& [id, size] : sizes) {
     ShapeSet shapes;
     shapes.id = id;
@@ -103,7 +112,8 @@ std::vector<std::byte> bytes_of_values(const std::vector<T>& values) {
 
 class DrawnReader final : public CaseReader {
  public:
-  Result<std::shared_ptr<const CaseData>> read(const Task& task, const ShapeSet& shapes, const TaskCase& which) override {
+  Result<std::shared_ptr<const CaseData>> read(const Task& task, const ShapeSet& shapes,
+                                               const TaskCase& which) override {
     const TensorType& type = shapes.inputs[0].type;
     std::vector<float> x(static_cast<std::size_t>(type.elements()));
     Random random(hash64(task.name + shapes.id + which.id));
@@ -136,30 +146,39 @@ Result<std::vector<RedTeamCase>> read_red_team(const std::string& folder) {
     cases.push_back(std::move(one));
   }
   if (cases.empty()) return failure(fmt::format("{} holds no red-team cases", folder), Retry::kAfterFix);
-  std::sort(cases.begin(), cases.end(), [](const RedTeamCase& a, const RedTeamCase& b) { return a.name < b.name; });
+  std::sort(cases.begin(), cases.end(),
+            [](const RedTeamCase& a, const RedTeamCase& b) { return a.name < b.name; });
   return cases;
 }
 
 std::vector<Task> red_team_tasks() {
-  return {make_task("affine", "elementwise", 0, {{"small", {16, 1024}}, {"ragged", {7, 333}}, {"bench", {1024, 4096}}}),
-          make_task("softmax", "normalisation", 1, {{"small", {64, 256}}, {"ragged", {13, 77}}, {"bench", {4096, 1024}}})};
+  return {make_task("affine", "elementwise", 0,
+                    {{"small", {16, 1024}}, {"ragged", {7, 333}}, {"bench", {1024, 4096}}}),
+          make_task("softmax", "normalisation", 1,
+                    {{"small", {64, 256}}, {"ragged", {13, 77}}, {"bench", {4096, 1024}}})};
 }
 
 std::unique_ptr<CaseReader> red_team_reader() { return std::make_unique<DrawnReader>(); }
 
 Result<RedTeamResult> run_red_team_case(Verifier& verifier, const RedTeamCase& which) {
   const std::vector<Task> tasks = red_team_tasks();
-  const auto task = std::find_if(tasks.begin(), tasks.end(), [&](const Task& t) { return t.name == which.task; });
-  if (task == tasks.end()) return failure(fmt::format("red-team case {} names the unknown task {}", which.name, which.task), Retry::kAfterFix);
+  const auto task =
+      std::find_if(tasks.begin(), tasks.end(), [&](const Task& t) { return t.name == which.task; });
+  if (task == tasks.end())
+    return failure(fmt::format("red-team case {} names the unknown task {}", which.name, which.task),
+                   Retry::kAfterFix);
   EVK_TRY(const Verdict verdict, verifier.verify(*task, which.candidate));
-  RedTeamResult result{which.name, which.gate, gate_of(verdict), code_of(verdict), feedback_of(verdict, 600), RedTeamEnd::kMissed};
+  RedTeamResult result{
+      which.name,         which.gate, gate_of(verdict), code_of(verdict), feedback_of(verdict, 600),
+      RedTeamEnd::kMissed};
   const bool honest = which.gate == "passed", passed = result.gate == "passed";
   if (honest) {
     result.end = passed ? RedTeamEnd::kPassed : RedTeamEnd::kFalseAlarm;
   } else if (passed) {
     result.end = RedTeamEnd::kMissed;
   } else {
-    result.end = result.gate == which.gate && expected_code(which, result.code) ? RedTeamEnd::kCaught : RedTeamEnd::kOtherCode;
+    result.end = result.gate == which.gate && expected_code(which, result.code) ? RedTeamEnd::kCaught
+                                                                                : RedTeamEnd::kOtherCode;
   }
   return result;
 }

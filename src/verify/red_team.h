@@ -1,6 +1,8 @@
-// The red-team corpus: known tricks and honest kernels that look like them, each with the verdict it must get.
+// The red-team corpus: known tricks and honest kernels that look like them, each with the verdict it must
+// get.
 //
-// A case is a folder with the files of a candidate (laid over those of its task's honest base) and `expect.json`:
+// A case is a folder with the files of a candidate (laid over those of its task's honest base) and
+// `expect.json`:
 //   {"task": "affine", "gate": "run", "codes": ["twin.gm_write_out_of_bounds"], "why": "one line"}
 // `gate` is "passed" for honest ones. `codes` lists what the first deciding finding may be; empty allows any.
 #pragma once
@@ -36,8 +38,8 @@ struct RedTeamResult {
   RedTeamEnd end = RedTeamEnd::kMissed;
 };
 
-// kMissed: a trick passed. kFalseAlarm: an honest kernel was refused. kOtherCode: a trick was refused, but not by the
-// gate and code that should have.
+// kMissed: a trick passed. kFalseAlarm: an honest kernel was refused. kOtherCode: a trick was refused, but
+// not by the gate and code that should have.
 Result<RedTeamResult> run_red_team_case(Verifier& verifier, const RedTeamCase& which);
 
 }  // namespace evk

@@ -1,5 +1,5 @@
-// The corpus through the real gates: each trick is caught by the gate and code that should catch it, each honest kernel
-// passes.
+// The corpus through the real gates: each trick is caught by the gate and code that should catch it, each
+// honest kernel passes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,7 +14,8 @@ namespace evk {
 namespace {
 
 std::string cache_dir() {
-  static const std::string dir = (std::filesystem::temp_directory_path() / ("evokernel-redteam-" + std::to_string(getuid()))).string();
+  static const std::string dir =
+      (std::filesystem::temp_directory_path() / ("evokernel-redteam-" + std::to_string(getuid()))).string();
   return dir;
 }
 
@@ -48,10 +49,13 @@ TEST_P(RedTeam, gets_the_verdict_it_deserves) {
   const auto result = run_red_team_case(verifier(), GetParam());
   ASSERT_TRUE(result.has_value()) << result.error().text();
   EXPECT_TRUE(result->end == RedTeamEnd::kCaught || result->end == RedTeamEnd::kPassed)
-      << GetParam().why << "\nexpected gate " << result->expected_gate << ", got gate " << result->gate << " with code " << result->code << "\n" << result->message;
+      << GetParam().why << "\nexpected gate " << result->expected_gate << ", got gate " << result->gate
+      << " with code " << result->code << "\n"
+      << result->message;
 }
 
-INSTANTIATE_TEST_SUITE_P(corpus, RedTeam, ::testing::ValuesIn(corpus()), [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(corpus, RedTeam, ::testing::ValuesIn(corpus()),
+                         [](const auto& one) { return one.param.name; });
 
 // Neither another process's cache nor other threads change a bit of a verdict.
 TEST(RedTeamVerdicts, are_equal_in_a_second_verifier_and_from_four_threads) {
@@ -59,10 +63,13 @@ TEST(RedTeamVerdicts, are_equal_in_a_second_verifier_and_from_four_threads) {
   const std::vector<Task> tasks = red_team_tasks();
   const auto second = fresh_verifier();
   ASSERT_NE(second, nullptr);
-  for (const char* name : {"honest_base", "honest_softmax", "writes_most", "crash_in_one_block", "out_of_bounds_write"}) {
-    const auto which = std::find_if(cases.begin(), cases.end(), [&](const RedTeamCase& c) { return c.name == name; });
+  for (const char* name :
+       {"honest_base", "honest_softmax", "writes_most", "crash_in_one_block", "out_of_bounds_write"}) {
+    const auto which =
+        std::find_if(cases.begin(), cases.end(), [&](const RedTeamCase& c) { return c.name == name; });
     ASSERT_NE(which, cases.end()) << name;
-    const auto task = std::find_if(tasks.begin(), tasks.end(), [&](const Task& t) { return t.name == which->task; });
+    const auto task =
+        std::find_if(tasks.begin(), tasks.end(), [&](const Task& t) { return t.name == which->task; });
     const auto first = verifier().verify(*task, which->candidate);
     ASSERT_TRUE(first.has_value()) << first.error().text();
     std::vector<std::thread> threads;
