@@ -104,7 +104,9 @@ TEST(Sandbox, contains_and_reaps_a_fork_bomb_within_a_second) {
 }
 
 TEST(Sandbox, allows_no_more_processes_than_the_limit) {
-  if (!in_force("cgroup process limit") && !in_force("unprivileged uid of its own") && !in_force("user namespace")) GTEST_SKIP() << "no limit of processes here";
+  if (!in_force("cgroup process limit") && !in_force("unprivileged uid of its own") &&
+      !in_force("user namespace"))
+    GTEST_SKIP() << "no limit of processes here";
   const ChildEnd end = ended(loose({"forks", "200"}));
   EXPECT_EQ(end.exit_code, kRefused);
   EXPECT_LE(std::stoi("0" + end.output), 34);
@@ -150,7 +152,8 @@ TEST(Sandbox, refuses_the_network) {
 }
 
 TEST(Sandbox, kills_a_daemon_with_its_child) {
-  // The daemon would write to the inherited pipe after its parent has gone; the pipe's end says that nobody lives.
+  // The daemon would write to the inherited pipe after its parent has gone; the pipe's end says that nobody
+  // lives.
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   ChildSpec spec = loose({"daemon", "late"});
@@ -257,7 +260,8 @@ TEST(Sandbox, says_what_is_in_force_and_what_is_missing) {
   const SandboxReport& report = sandbox_report();
   for (const std::string& line : report.in_force) RecordProperty("in_force", line);
   EXPECT_FALSE(report.in_force.empty());
-  for (const std::string& line : report.missing) EXPECT_THAT(line, HasSubstr(":")) << "a lack names its reason";
+  for (const std::string& line : report.missing)
+    EXPECT_THAT(line, HasSubstr(":")) << "a lack names its reason";
 }
 
 }  // namespace
