@@ -11,6 +11,7 @@
 #include "cli/make_parts.h"
 #include "cli/resources.h"
 #include "report/report.h"
+#include "task/probe.h"
 #include "task/suite.h"
 
 namespace evk {
@@ -86,11 +87,11 @@ Result<int> verify(TaskOptions& o) {
 
 Result<int> list(TaskOptions& o) {
   EVK_TRY(const auto root, resource_root());
-  EVK_TRY(const auto sources, find_tasks(o.run.suite, o.run.only, root));
+  EVK_TRY(const auto entries, find_tasks(o.run, root));
   json tasks = json::array();
-  for (const auto& s : sources) {
-    tasks.push_back({{"task", s.id.text}, {"path", s.path}, {"packed", s.pack.has_value()}});
-    if (!o.json) fmt::print("{:<40} {}\n", s.id.text, s.path);
+  for (const auto& e : entries) {
+    tasks.push_back({{"task", e.id.text}, {"file", e.file}, {"packed", !e.shipped_pack.empty()}});
+    if (!o.json) fmt::print("{:<40} {}\n", e.id.text, e.file);
   }
   if (o.json) print_json({{"schema", 1}, {"tasks", tasks}});
   return kExitDone;
@@ -129,13 +130,14 @@ Result<int> probe(TaskOptions& o) {
   EVK_TRY(const auto root, resource_root());
   if (!o.task.empty()) o.run.suite = o.task;
   const std::string cache = o.run.cache.empty() ? default_cache_folder() : o.run.cache;
-  EVK_TRY(const auto sources, find_tasks(o.run.suite, o.run.only, root));
+  EVK_TRY(const auto entries, find_tasks(o.run, root));
   json tasks = json::array(), errors = json::array();
-  for (const auto& source : sources) {
-    const auto task = obtain_task(source, root, cache);
+  const Probe packer(probe_config(root, cache + "/packs"));
+  for (const auto& entry : entries) {
+    const auto task = packer.load(entry);
     if (!task) {
-      errors.push_back({{"task", source.id.text}, {"error", task.error().text()}});
-      if (!o.json) fmt::print("{}: {}\n", source.id.text, task.error().text());
+      errors.push_back({{"task", entry.id.text}, {"error", task.error().text()}});
+      if (!o.json) fmt::print("{}: {}\n", entry.id.text, task.error().text());
       continue;
     }
     tasks.push_back(task_json(*task));

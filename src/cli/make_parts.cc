@@ -14,34 +14,16 @@
 #include "generate/prompt.h"
 #include "generate/reply_parser.h"
 #include "memory/knowledge.h"
-#include "task/pack.h"
+#include "task/probe.h"
 #include "task/suite.h"
 #include "verify/gated_verifier.h"
+#include "verify/pack_reader.h"
 
 namespace evk {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kBackendName = "ascendc_twin";
-
-CaseTensor case_tensor(TensorData&& tensor) { return {tensor.type.dtype, tensor.type.shape, std::move(tensor.data)}; }
-
-std::optional<CaseTensor> case_tensor(std::optional<TensorData>&& tensor) {
-  return tensor ? std::optional(case_tensor(*std::move(tensor))) : std::nullopt;
-}
-
-// Reads cases from task packs.
-class PackCases final : public CaseReader {
- public:
-  Result<std::shared_ptr<const CaseData>> read(const Task& task, const ShapeSet& shapes, const TaskCase& which) override {
-    EVK_TRY(auto tensors, load_case(task, shapes, which));
-    auto data = std::make_shared<CaseData>();
-    for (auto& input : tensors.inputs) data->inputs.push_back(case_tensor(std::move(input)));
-    for (std::size_t i = 0; i < tensors.truth.size(); ++i)
-      data->goldens.push_back({case_tensor(std::move(tensors.truth[i])), case_tensor(std::move(tensors.reference[i])), case_tensor(std::move(tensors.scale[i]))});
-    return data;
-  }
-};
 
 // What a model's answer holds; a refinement's diff is applied to its start point.
 tl::expected<Candidate, Finding> parse(const Task& task, const Context& context, const std::string& answer) {
@@ -91,7 +73,7 @@ Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const
   EVK_TRY(auto backend, make_ascendc_twin(twin));
   VerifierConfig config;
   config.tolerance = options.tolerance == "paper" ? ToleranceKind::kPaper : ToleranceKind::kStrict;
-  return make_verifier(config, std::move(backend), std::make_unique<PackCases>());
+  return make_verifier(config, std::move(backend), make_pack_reader());
 }
 
 Result<std::unique_ptr<Workshop>> make_workshop(const RunOptions& options) {
@@ -105,15 +87,21 @@ Result<std::unique_ptr<Workshop>> make_workshop(const RunOptions& options) {
   return workshop;
 }
 
+Result<std::vector<SuiteEntry>> find_tasks(const RunOptions& options, const std::string& root) {
+  EVK_TRY(const auto entries, resolve_suite(options.suite, root));
+  return select_tasks(entries, options.only);
+}
+
 Result<std::vector<Task>> load_tasks(const RunOptions& options, const std::string& root, const std::string& cache, const Say& say) {
-  EVK_TRY(const auto sources, find_tasks(options.suite, options.only, root));
+  EVK_TRY(const auto entries, find_tasks(options, root));
+  const Probe probe(probe_config(root, cache + "/packs"));
   std::vector<Task> tasks;
-  for (const auto& source : sources) {
-    auto task = obtain_task(source, root, cache);
+  for (const auto& entry : entries) {
+    auto task = probe.load(entry);
     if (task)
       tasks.push_back(*std::move(task));
     else
-      say(fmt::format("left out {}: {}", source.id.text, task.error().text()));
+      say(fmt::format("left out {}: {}", entry.id.text, task.error().text()));
   }
   if (tasks.empty()) return failure(fmt::format("no task of {} could be read", options.suite), Retry::kAfterFix);
   return tasks;
