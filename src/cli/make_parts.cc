@@ -60,11 +60,13 @@ Result<std::unique_ptr<Generator>> make_generator(const RunOptions& options) {
   } else {
     generator = std::make_unique<Composer>();
   }
-  if (!options.record.empty()) generator = std::make_unique<RecordingGenerator>(std::move(generator), options.record);
+  if (!options.record.empty())
+    generator = std::make_unique<RecordingGenerator>(std::move(generator), options.record);
   return generator;
 }
 
-Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const std::string& root, const std::string& cache) {
+Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const std::string& root,
+                                                const std::string& cache) {
   AscendCTwinConfig twin;
   twin.device_file = root + "/twin/devices/" + options.device + ".toml";
   twin.twin_dir = root + "/twin";
@@ -83,7 +85,9 @@ Result<std::unique_ptr<Workshop>> make_workshop(const RunOptions& options) {
   EVK_TRY(workshop->generator, make_generator(options));
   EVK_TRY(workshop->verifier, make_verifier(options, workshop->root, workshop->cache));
   EVK_TRY(const auto templates, load_templates(workshop->root + "/prompts/ascendc"));
-  workshop->prompt = [templates](const Task& task, const Context& context) { return build_prompt(task, context, templates); };
+  workshop->prompt = [templates](const Task& task, const Context& context) {
+    return build_prompt(task, context, templates);
+  };
   return workshop;
 }
 
@@ -92,7 +96,8 @@ Result<std::vector<SuiteEntry>> find_tasks(const RunOptions& options, const std:
   return select_tasks(entries, options.only);
 }
 
-Result<std::vector<Task>> load_tasks(const RunOptions& options, const std::string& root, const std::string& cache, const Say& say) {
+Result<std::vector<Task>> load_tasks(const RunOptions& options, const std::string& root,
+                                     const std::string& cache, const Say& say) {
   EVK_TRY(const auto entries, find_tasks(options, root));
   const Probe probe(probe_config(root, cache + "/packs"));
   std::vector<Task> tasks;
@@ -103,7 +108,8 @@ Result<std::vector<Task>> load_tasks(const RunOptions& options, const std::strin
     else
       say(fmt::format("left out {}: {}", entry.id.text, task.error().text()));
   }
-  if (tasks.empty()) return failure(fmt::format("no task of {} could be read", options.suite), Retry::kAfterFix);
+  if (tasks.empty())
+    return failure(fmt::format("no task of {} could be read", options.suite), Retry::kAfterFix);
   return tasks;
 }
 
@@ -130,12 +136,16 @@ CampaignConfig campaign_config(const RunOptions& options) {
   config.schedule.pool.lambda_max = options.lambda_max;
   config.schedule.epsilon_start = options.epsilon_start;
   config.schedule.epsilon_end = options.epsilon_end;
-  config.described = {{"backend", options.backend}, {"device", options.device}, {"generator", options.generator}, {"tolerance", options.tolerance}};
+  config.described = {{"backend", options.backend},
+                      {"device", options.device},
+                      {"generator", options.generator},
+                      {"tolerance", options.tolerance}};
   if (options.generator == "command") config.described["command"] = options.command;
   return config;
 }
 
-Result<std::string> save_kernel(const std::string& folder, const std::string& task, const std::vector<SourceFile>& files) {
+Result<std::string> save_kernel(const std::string& folder, const std::string& task,
+                                const std::vector<SourceFile>& files) {
   const fs::path target = fs::path(folder) / folder_name(task), fresh = target.string() + ".new";
   std::error_code error;
   fs::remove_all(fresh, error);

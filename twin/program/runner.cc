@@ -65,7 +65,8 @@ Crash crash_of(int signal) {
     case SIGABRT:
       return {"crash_abort", "it was aborted", "return a status from the tiling, or from the kernel"};
     case SIGILL:
-      return {"crash_memory", "an illegal instruction", "check array bounds, and that functions return a value"};
+      return {"crash_memory", "an illegal instruction",
+              "check array bounds, and that functions return a value"};
     default:
       return {"crash_memory", "an access to memory that does not exist for a kernel",
               "reach GM through GlobalTensor and DataCopy only; check array bounds and recursion"};
@@ -287,8 +288,8 @@ std::vector<std::uint32_t> block_order(std::uint32_t blocks) {
   return order;
 }
 
-// Each round runs every block that has not ended up to its end or its next SyncAll: blocks without SyncAll run one
-// after the other in a single round.
+// Each round runs every block that has not ended up to its end or its next SyncAll: blocks without SyncAll
+// run one after the other in a single round.
 void run_blocks() {
   const std::uint32_t blocks = g->tiling.block_dim;
   for (const std::uint32_t index : block_order(blocks)) {
