@@ -9,6 +9,7 @@
 
 struct EvkTwinBlock {
   std::uint32_t block_idx, block_num, sub_block_idx, sub_block_num, core_type;  // core type 0 = AIV, 1 = AIC
+  void* pipe;  // the block's TPipe
 };
 
 extern "C" {
@@ -20,10 +21,10 @@ EvkTwinBlock* evk_twin_block();
 [[noreturn]] void evk_twin_end_program();
 std::uint16_t evk_twin_new_buffer();
 std::uint16_t evk_twin_new_queue();
-void evk_twin_sync_all();
+void evk_twin_sync_all(std::uint32_t loc);
 std::uint64_t evk_twin_tiling_key();
 void evk_twin_say(const char* format, ...);
-void evk_twin_assert_failed(const char* what, std::uint32_t loc);
+[[noreturn]] void evk_twin_assert_failed(const char* what, std::uint32_t loc);
 }
 
 namespace AscendC {

@@ -222,11 +222,17 @@ class TBuf {
 
 class TPipe {
  public:
-  explicit TPipe(EVK_LOC) {
+  explicit TPipe(EVK_LOC) : file_(evk_file), line_(evk_line) {
     evk_detail::emit(evk_detail::record(evk_detail::abi::Op::kPipeInit, EVK_HERE));
-    current() = this;
+    evk_twin_block()->pipe = this;
   }
-  ~TPipe() { current() = nullptr; }
+  // The device joins all pipes when a TPipe ends: what comes after may use its memory anew.
+  ~TPipe() {
+    evk_detail::barrier(PIPE_ALL, {file_, line_});
+    if (evk_twin_block()->pipe == this) evk_twin_block()->pipe = nullptr;
+  }
+  TPipe(const TPipe&) = delete;
+  TPipe& operator=(const TPipe&) = delete;
 
   template <TPosition src, TPosition dst, std::int32_t depth, auto mask>
   bool InitBuffer(TQueBind<src, dst, depth, mask>& queue, std::uint8_t count, std::uint32_t bytes, EVK_LOC) {
@@ -271,10 +277,6 @@ class TPipe {
   TEventID FetchEventID() {
     return FetchEventID(event);
   }
-  static TPipe*& current() {
-    static TPipe* pipe = nullptr;
-    return pipe;
-  }
 
  private:
   static std::uint32_t rounded(std::uint32_t bytes) { return (bytes + 31) / 32 * 32; }
@@ -284,10 +286,12 @@ class TPipe {
     used += rounded(bytes);
     return addr;
   }
+  const char* file_;
+  int line_;
   std::uint64_t used_[9] = {};
   std::uint8_t events_[256] = {};
 };
 
-inline TPipe* GetTPipePtr() { return TPipe::current(); }
+inline TPipe* GetTPipePtr() { return static_cast<TPipe*>(evk_twin_block()->pipe); }
 
 }  // namespace AscendC

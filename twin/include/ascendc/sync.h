@@ -85,13 +85,11 @@ inline std::int64_t GetSubBlockNum() { return evk_twin_block()->sub_block_num; }
 inline std::int64_t GetTaskRation() { return 1; }
 
 inline void SyncAll(EVK_LOC) {
-  (void)evk_file, (void)evk_line;
-  evk_twin_sync_all();
+  evk_twin_sync_all(EVK_HERE.id());
 }
 template <bool IsAIVOnly>
 void SyncAll(EVK_LOC) {
-  (void)evk_file, (void)evk_line;
-  evk_twin_sync_all();
+  evk_twin_sync_all(EVK_HERE.id());
 }
 
 inline std::int64_t GetSystemCycle(EVK_LOC) {

@@ -1,0 +1,62 @@
+// What candidates call.
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "twin/program/program.h"
+#include "twin/program/runner.h"
+
+using evk::twin::program;
+namespace abi = evk::twin::abi;
+
+extern "C" {
+
+void evk_twin_emit(const abi::Record* record, const void* bulk, std::uint32_t bulk_bytes) {
+  program().port.emit(*record, bulk, bulk_bytes);
+}
+
+std::uint64_t evk_twin_ask(const abi::Record* record, const void* bulk, std::uint32_t bulk_bytes, void* out,
+                           std::uint32_t out_bytes) {
+  return program().port.ask(*record, bulk, bulk_bytes, out, out_bytes);
+}
+
+std::uint32_t evk_twin_location(const char* file, std::uint32_t line) {
+  const auto place = program().locations.find(file, line);
+  program().last_loc = place.id;
+  if (place.is_new) {
+    const std::string& text = program().locations.text(place.id);
+    evk::twin::emit(abi::Op::kLocation, place.id, text.size(), text.data(),
+                    static_cast<std::uint32_t>(text.size()));
+  }
+  return place.id;
+}
+
+EvkTwinBlock* evk_twin_block() { return &program().current->block; }
+void evk_twin_end_program() { evk::twin::leave_program(); }
+std::uint16_t evk_twin_new_buffer() { return ++program().current->buffers; }
+std::uint16_t evk_twin_new_queue() { return ++program().current->queues; }
+std::uint64_t evk_twin_tiling_key() { return program().tiling.tiling_key; }
+
+void evk_twin_sync_all(std::uint32_t loc) {
+  evk::twin::emit(abi::Op::kSyncAll, 0, 0, nullptr, 0, loc);
+  evk::twin::wait_for_other_blocks();
+}
+
+void evk_twin_say(const char* format, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  const int n = std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (n <= 0) return;
+  const auto bytes = static_cast<std::uint32_t>(std::strlen(text));
+  evk::twin::emit(abi::Op::kPrint, bytes, 0, text, bytes);
+}
+
+void evk_twin_assert_failed(const char* what, std::uint32_t) {
+  evk::twin::finding("assert_failed", std::string("the kernel's own check failed: ") + what, "", true);
+  evk::twin::leave_program();
+}
+
+void evk_twin_register_op(ops::OpDef* op) { program().ops.push_back(op); }
+}
