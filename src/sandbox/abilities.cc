@@ -139,7 +139,8 @@ void settle_namespaces(Abilities& found) {
     }
     if (first.error == 0 && !first.started) first = trial;
   }
-  found.report.missing.push_back("mount, pid, network, ipc, uts namespaces: " + why(first));
+  found.report.missing.push_back("mount, pid, network, ipc, uts namespaces: " + why(first) +
+                                 "; in a chroot, mount /proc into it");
   found.own_uid = root;
   if (root && !try_start(found).worked()) found.own_uid = false;
 }

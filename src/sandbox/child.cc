@@ -456,11 +456,21 @@ class RunningChild final : public Child {
     }
   }
 
+  void sweep() const {
+    const Abilities& can = abilities();
+    if (can.own_pids || !can.own_uid) return;
+    const long pid = syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+    if (pid == 0) _exit(launch::run_sweep(preparation_.uid()));
+    while (pid > 0 && waitpid(static_cast<pid_t>(pid), nullptr, __WALL) < 0 && errno == EINTR) {
+    }
+  }
+
   void finish() {
     rusage used{};
     int status = 0;
     while (wait4(pid_, &status, __WALL, &used) < 0 && errno == EINTR) {
     }
+    sweep();
     pump();
     launch::Report report;
     const bool reported = status_.get() >= 0 && read(status_.get(), &report, sizeof report) == sizeof report;

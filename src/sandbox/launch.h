@@ -104,4 +104,9 @@ struct Report {
 // Runs as the first process of the child's world, and returns its exit status.
 int run_init(const LaunchPlan& plan);
 
+// Runs in a copy of the process: becomes `uid` and ends every process of it. For machines without pid
+// namespaces, where the end of a child's first process leaves its daemons. REQUIRES: `uid` belongs to one
+// child alone.
+int run_sweep(uid_t uid);
+
 }  // namespace evk::launch
