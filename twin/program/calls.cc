@@ -58,5 +58,14 @@ void evk_twin_assert_failed(const char* what, std::uint32_t) {
   evk::twin::leave_program();
 }
 
-void evk_twin_register_op(ops::OpDef* op) { program().ops.push_back(op); }
+void* evk_twin_allocate(std::size_t bytes) {
+  program().allocations.push_back(std::make_unique<std::byte[]>(bytes));
+  return program().allocations.back().get();
+}
+void evk_twin_register_op(ops::OpData* op) { program().ops.push_back(op); }
+void evk_twin_register_tiling(ops::TilingFunc tiling, ops::TilingParseFunc parse) {
+  if (tiling) program().tiling_function = tiling;
+  if (parse) program().parse_function = parse;
+}
+fe::PlatFormInfos* evk_twin_platform() { return &program().tiling.platform; }
 }

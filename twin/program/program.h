@@ -58,13 +58,25 @@ class Locations {
   std::vector<std::string> texts_;
 };
 
+// What the contexts of the host side point to.
+struct HostSide {
+  std::vector<gert::Tensor> tensors;  // inputs, then outputs
+  std::vector<gert::CompileTimeTensorDesc> descs;
+  std::vector<gert::RuntimeAttrs::Value> attrs;
+  std::vector<std::uint64_t> tiling_bytes, compile_info;
+};
+
 struct Program {
   const LaunchDescription& launch;
   abi::Port& port;
   std::string object_path;
-  std::vector<ops::OpDef*> ops;
+  std::vector<std::unique_ptr<std::byte[]>> allocations;  // of registrations
+  std::vector<ops::OpData*> ops;
+  ops::TilingFunc tiling_function = nullptr;  // registered apart from an operator
+  ops::TilingParseFunc parse_function = nullptr;
   Locations locations;
   std::uint32_t last_loc = 0;
+  HostSide host_side;
   gert::TilingContext tiling;
   ucontext_t home{};       // of run_program(): where an ended launch returns to
   ucontext_t scheduler{};  // where a block goes that ends or waits
@@ -72,6 +84,7 @@ struct Program {
   std::vector<std::unique_ptr<Fiber>> blocks;
   std::vector<std::byte*> free_stacks, all_stacks;
   Fiber* current = nullptr;
+  void* object = nullptr;  // of dlopen
   void* kernel = nullptr;
   std::array<std::uint64_t, kTensorsMax + 2> arguments{};
   std::byte* tiling_page = nullptr;

@@ -12,6 +12,7 @@ BuildRecipe build_recipe(const std::string& twin_dir, const std::string& program
                                            "-fPIC",
                                            "-w",
                                            "-pipe",
+                                           "-fno-gnu-unique",  // else an object could never be unloaded
                                            "-fmax-errors=5",
                                            "-ftemplate-depth=256",
                                            "-fconstexpr-ops-limit=33554432",

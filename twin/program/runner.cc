@@ -149,54 +149,71 @@ gert::Tensor tensor_of(const TensorDescription& t) {
 }
 
 // The device finds an operator by its registration: chip, number and types of tensors must fit the launch.
-void check_registration(const ops::OpDef& op, const LaunchDescription& launch) {
-  bool chip = false;
-  for (const auto& soc : op.core.socs) chip = chip || soc == "ascend910b" || soc == "ascend910_93";
-  if (!chip)
-    refuse("registration_soc", "the operator is not registered for this chip",
-           "call AICore().AddConfig(\"ascend910b\")");
-  if (op.inputs.size() != launch.inputs || op.outputs.size() != launch.outputs)
+void check_chip(const ops::OpData& op) {
+  for (std::size_t i = 0; i < op.core.soc_count; ++i) {
+    const std::string soc = op.core.socs[i];
+    if (soc == "ascend910b" || soc == "ascend910_93") return;
+  }
+  refuse("registration_soc", "the operator is not registered for this chip",
+         "call AICore().AddConfig(\"ascend910b\")");
+}
+
+void check_type(const ops::OpParamDef& param, ge::DataType wanted) {
+  for (std::size_t i = 0; i < param.dtype_count; ++i)
+    if (param.dtypes[i] == wanted) return;
+  refuse("registration_dtype",
+         std::string("tensor ") + param.name + " is not registered for the task's data type",
+         "list the data type in DataType({...})");
+}
+
+void check_registration(const ops::OpData& op, const LaunchDescription& launch) {
+  check_chip(op);
+  if (op.input_count != launch.inputs || op.output_count != launch.outputs)
     refuse("registration_tensors",
-           "the operator registers " + std::to_string(op.inputs.size()) + " inputs and " +
-               std::to_string(op.outputs.size()) + " outputs, the task has " + std::to_string(launch.inputs) +
+           "the operator registers " + std::to_string(op.input_count) + " inputs and " +
+               std::to_string(op.output_count) + " outputs, the task has " + std::to_string(launch.inputs) +
                " and " + std::to_string(launch.outputs),
            "register every input and output of the task, in its order");
-  std::size_t i = 0;
-  for (const auto* list : {&op.inputs, &op.outputs})
-    for (const auto& param : *list) {
-      const ge::DataType wanted = dtype_of(launch.tensor[i++].dtype);
-      bool found = false;
-      for (const auto t : param.dtypes) found = found || t == wanted;
-      if (!found)
-        refuse("registration_dtype", "tensor " + param.name + " is not registered for the task's data type",
-               "list the data type in DataType({...})");
-    }
+  for (std::size_t i = 0; i < op.input_count; ++i) check_type(op.inputs[i], dtype_of(launch.tensor[i].dtype));
+  for (std::size_t j = 0; j < op.output_count; ++j)
+    check_type(op.outputs[j], dtype_of(launch.tensor[launch.inputs + j].dtype));
 }
 
-// OP_ADD's own function, or the one that IMPL_OP_OPTILING gave.
-ops::TilingFunc tiling_of(const ops::OpDef& op) {
-  if (!op.core.tiling)
-    refuse("registration_tiling", "the operator has no tiling function", "call AICore().SetTiling(...)");
-  return op.core.tiling;
-}
-
-void fill_context(const ops::OpDef& op, const LaunchDescription& launch, gert::TilingContext& context) {
-  context.name = op.name;
-  for (std::uint32_t i = 0; i < launch.inputs + launch.outputs; ++i) {
-    const gert::Tensor tensor = tensor_of(launch.tensor[i]);
-    (i < launch.inputs ? context.inputs : context.outputs).push_back(tensor);
-    gert::CompileTimeTensorDesc desc;
-    desc.dtype = tensor.dtype;
-    (i < launch.inputs ? context.input_descs : context.output_descs).push_back(desc);
+void fill_context(const ops::OpData* op, const LaunchDescription& launch) {
+  HostSide& host = g->host_side;
+  gert::TilingContext& context = g->tiling;
+  const std::size_t inputs = launch.inputs, outputs = launch.outputs;
+  for (std::size_t i = 0; i < inputs + outputs; ++i) {
+    host.tensors.push_back(tensor_of(launch.tensor[i]));
+    host.descs.emplace_back().dtype = host.tensors.back().dtype;
   }
-  for (const auto& attr : op.attrs) context.attrs.values.push_back(attr.value);
-  context.platform = {launch.aiv_cores, launch.aic_cores, launch.ub_bytes, launch.l1_bytes, launch.l0a_bytes,
-                      launch.l0b_bytes, launch.l0c_bytes, 192ull << 20,    64ull << 30,     launch.soc};
+  if (op)
+    for (std::size_t i = 0; i < op->attr_count; ++i) host.attrs.push_back(op->attrs[i].value);
+  host.tiling_bytes.resize(gert::TilingContext::kTilingBytesMax / 8);
+  host.compile_info.resize(gert::TilingParseContext::kCompileInfoBytesMax / 8);
+  context.name = op ? op->name : launch.op;
+  context.inputs = {host.tensors.data(), inputs};
+  context.outputs = {host.tensors.data() + inputs, outputs};
+  context.input_descs = {host.descs.data(), inputs};
+  context.output_descs = {host.descs.data() + inputs, outputs};
+  context.attrs.values = host.attrs.data();
+  context.attrs.count = host.attrs.size();
+  context.compile_info = host.compile_info.data();
+  context.tiling = {host.tiling_bytes.data(), gert::TilingContext::kTilingBytesMax, 0};
 }
 
-ge::graphStatus call_tiling(const ops::OpDef& op, gert::TilingContext& context) {
+// Host functions may throw as any C++ may, and must not.
+ge::graphStatus call_tiling(ops::TilingFunc tiling) {
+  gert::TilingContext& context = g->tiling;
   try {
-    return tiling_of(op)(&context);
+    if (g->parse_function) {
+      gert::TilingParseContext parse;
+      parse.compile_info = g->host_side.compile_info.data();
+      parse.platform = &context.platform;
+      parse.name = context.name;
+      if (const ge::graphStatus status = g->parse_function(&parse); status != ge::GRAPH_SUCCESS) return status;
+    }
+    return tiling(&context);
   } catch (...) {
     refuse("tiling_exception", "the tiling function throws", "return ge::GRAPH_FAILED instead");
   }
@@ -215,13 +232,16 @@ std::uint64_t read_only_copy(const gert::TilingData& tiling) {
 
 void run_tiling() {
   const LaunchDescription& launch = g->launch;
-  if (g->ops.empty())
+  const ops::OpData* op = g->ops.empty() ? nullptr : g->ops.front();
+  if (!op && !g->tiling_function)
     refuse("registration_missing", "no operator is registered", "end op_host with OP_ADD(...)");
-  const ops::OpDef& op = *g->ops.front();
-  check_registration(op, launch);
+  if (op) check_registration(*op, launch);
+  const ops::TilingFunc tiling = g->tiling_function ? g->tiling_function : op->core.tiling;
+  if (!tiling)
+    refuse("registration_tiling", "the operator has no tiling function", "call AICore().SetTiling(...)");
+  fill_context(op, launch);
   gert::TilingContext& context = g->tiling;
-  fill_context(op, launch, context);
-  const ge::graphStatus status = call_tiling(op, context);
+  const ge::graphStatus status = call_tiling(tiling);
   if (context.tiling.size > context.tiling.GetCapacity())
     refuse("tiling_too_large", "the tiling data are " + std::to_string(context.tiling.size) + " bytes",
            "keep them below " + std::to_string(context.tiling.GetCapacity()) + " bytes");
@@ -229,7 +249,7 @@ void run_tiling() {
   r.op = Op::kTilingResult;
   r.a[0] = context.block_dim;
   r.a[1] = context.tiling_key;
-  for (const std::size_t bytes : context.workspaces) r.a[2] += bytes;
+  for (std::size_t i = 0; i < context.workspace_count; ++i) r.a[2] += context.workspaces[i];
   r.a[3] = context.tiling.size;
   r.a[4] = status;
   const std::uint64_t workspace =
@@ -317,12 +337,12 @@ void run_blocks() {
 }
 
 void load() {
-  void* object = ::dlopen(g->object_path.c_str(), RTLD_LOCAL | RTLD_NOW);
-  if (!object)
+  g->object = ::dlopen(g->object_path.c_str(), RTLD_LOCAL | RTLD_NOW);
+  if (!g->object)
     refuse("load_failed", std::string("the program cannot be loaded: ") + ::dlerror(),
            "define every function that is called");
   const std::string op = g->launch.op;
-  g->kernel = ::dlsym(object, op.c_str());
+  g->kernel = ::dlsym(g->object, op.c_str());
   if (!g->kernel)
     refuse("kernel_missing", "there is no kernel function " + op,
            "define extern \"C\" __global__ __aicore__ void " + op + "(...)");
@@ -385,6 +405,8 @@ void run_program(const LaunchDescription& launch, abi::Port& port, const std::st
   Program state{launch, port, shared_object};
   g = &state;
   state.current = &state.host;
+  state.tiling.platform = {launch.aiv_cores, launch.aic_cores, launch.ub_bytes, launch.l1_bytes, launch.l0a_bytes,
+                           launch.l0b_bytes, launch.l0c_bytes, 192ull << 20,    64ull << 30,     launch.soc};
   {
     const CrashCatcher catcher;
     std::byte* stack = map_stack(kHostStackBytes);
@@ -392,6 +414,7 @@ void run_program(const LaunchDescription& launch, abi::Port& port, const std::st
     ::swapcontext(&state.home, &state.host.context);
     ::munmap(stack, kHostStackBytes);
   }
+  if (state.object) ::dlclose(state.object);
   for (std::byte* stack : state.all_stacks) ::munmap(stack, kStackBytes);
   if (state.tiling_page) ::munmap(state.tiling_page, state.tiling.tiling.GetCapacity());
   g = nullptr;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace ge {
 
@@ -69,6 +70,9 @@ class Shape {
  public:
   static constexpr std::size_t kMaxDimNum = 25;
   Shape() = default;
+  Shape(std::initializer_list<std::int64_t> sizes) {
+    for (const std::int64_t size : sizes) AppendDim(size);
+  }
   std::size_t GetDimNum() const { return count_; }
   void SetDimNum(std::size_t n) { count_ = n < kMaxDimNum ? n : kMaxDimNum; }
   std::int64_t GetDim(std::size_t i) const { return i < count_ ? dims_[i] : 0; }
@@ -125,6 +129,11 @@ class Tensor {
   const Shape& GetOriginShape() const { return shape.shape; }
   const StorageShape& GetShape() const { return shape; }
   std::int64_t GetShapeSize() const { return shape.shape.GetShapeSize(); }
+  // No host function sees contents.
+  template <typename T>
+  const T* GetData() const {
+    return nullptr;
+  }
   std::size_t GetSize() const {
     return static_cast<std::size_t>(GetShapeSize()) * ge::GetSizeByDataType(dtype);
   }
