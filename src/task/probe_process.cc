@@ -50,6 +50,11 @@ ChildSpec spec_of(const ProbeConfig& config, const std::string& file_name, const
               "OPENBLAS_NUM_THREADS=1"};
   spec.read_only_paths = toolchain_paths();
   spec.read_only_paths.push_back(config.probe_folder);
+  // What numeric libraries read at import: a seed, and how many processors of which kind there are.
+  for (const char* path : {"/dev/urandom", "/proc/cpuinfo", "/sys/devices/system/cpu"}) {
+    std::error_code absent;
+    if (fs::exists(path, absent)) spec.read_only_paths.emplace_back(path);
+  }
   add_installation(config.python, spec.read_only_paths);
   spec.files = {{file_name, source}};
   spec.collect = {"bundle"};
