@@ -111,7 +111,7 @@ def shrink(trial, cost, target, start=None):
     now = trial.sizes(changes())
     batch = [k for k in knobs if _is_batch(k)]
     others = [k for k in knobs if not _is_batch(k)]
-    for group, floor in ((batch, 8), (others, 64), (others, 32), (batch, 2), (others, 16), (others, 8), (others, 4)):
+    for group, floor in ((batch, 8), (others, 64), (knobs, 64), (others, 32), (batch, 2), (others, 16), (knobs, 16), (others, 8), (others, 4)):
         frozen = set()
         while cost(now) > target:
             movable = [k for k in group if values[k.place] // 2 >= floor and k.place not in frozen]

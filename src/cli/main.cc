@@ -1,22 +1,4 @@
-#include <fmt/format.h>
-
-#include <cstdio>
-#include <nlohmann/json.hpp>
-
 #include "cli/commands.h"
-
-namespace evk {
-
-int complain(const Error& error) {
-  fmt::print(stderr, "error: {}\n", error.text());
-  return kExitInfrastructure;
-}
-
-void print_json(const nlohmann::json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
-}  // namespace evk
 
 int main(int argc, char** argv) {
   int exit_code = evk::kExitDone;

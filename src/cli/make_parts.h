@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "core/generator.h"
 #include "core/verifier.h"
+#include "task/suite.h"
 
 namespace evk {
 
@@ -32,7 +33,10 @@ Result<std::unique_ptr<Workshop>> make_workshop(const RunOptions& options);
 // Tells of long work, one line.
 using Say = std::function<void(const std::string&)>;
 
-// The tasks that --suite and --only name, probed where needed. What could not be packed is told by `say` and
+// The task files that --suite and --only name.
+Result<std::vector<SuiteEntry>> find_tasks(const RunOptions& options, const std::string& root);
+
+// Those tasks, probed where needed. What could not be packed is told by `say` and
 // left out, unless nothing is left.
 Result<std::vector<Task>> load_tasks(const RunOptions& options, const std::string& root,
                                      const std::string& cache, const Say& say);

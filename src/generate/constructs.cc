@@ -163,4 +163,30 @@ std::vector<std::string> tags_of_line(std::string_view text, int line) {
   return tags;
 }
 
+std::vector<std::string> suspects_of_line(std::string_view text, int line, std::string_view code,
+                                          bool compiled) {
+  static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kAbout = {
+      {"misaligned", {"buffer.align"}},
+      {"out_of_bounds", {"copy.tail", "tail.length", "block.split"}},
+      {"block_conflict", {"block.meet", "tail.length", "block.split"}},
+      {"count_rounded", {"copy.tail"}},
+      {"overflow", {"row.long", "ub.budget"}},
+      {"overrun", {"row.long", "ub.budget", "tail.length"}},
+      {"queue", {"queue.sync", "queue.free"}}};
+  std::vector<std::string> found = tags_of_line(text, line);
+  if (compiled && code.find("race") != std::string_view::npos) {
+    const bool meets = std::find(found.begin(), found.end(), "block.meet") != found.end();
+    return {meets ? "block.meet" : "queue.sync"};
+  }
+  std::erase_if(found, [&](const std::string& tag) {
+    return (construct_named(tag)->kind == ConstructKind::kSpelling) == compiled;
+  });
+  for (const auto& [part, about] : kAbout)
+    if (compiled && code.find(part) != std::string_view::npos)
+      std::erase_if(found, [&, &names = about](const std::string& tag) {
+        return std::find(names.begin(), names.end(), tag) == names.end();
+      });
+  return found;
+}
+
 }  // namespace evk

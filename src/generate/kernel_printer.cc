@@ -363,12 +363,23 @@ class KernelPrinter {
 
   std::string initial(int value) {
     const Prim prim = at(value).prim;
-    if (prim == Prim::kReduceSum || book_.is("reduce.initial", "zero")) return "0.0f";
+    if (prim == Prim::kReduceSum || (start_matters(value) && book_.is("reduce.initial", "zero")))
+      return "0.0f";
     return prim == Prim::kReduceMax ? "-3.40282347e+38f" : "3.40282347e+38f";
   }
   std::vector<std::string> initial_tags(int value) const {
-    return at(value).prim == Prim::kReduceSum ? std::vector<std::string>{}
-                                              : std::vector<std::string>{"reduce.initial"};
+    return at(value).prim == Prim::kReduceSum || !start_matters(value)
+               ? std::vector<std::string>{}
+               : std::vector<std::string>{"reduce.initial"};
+  }
+
+  // A maximum that is only subtracted from its elements (softmax) may be any number near them.
+  bool start_matters(int value) const {
+    if (std::find(plan_.outputs.begin(), plan_.outputs.end(), value) != plan_.outputs.end()) return true;
+    return std::any_of(needed_.begin(), needed_.end(), [&](int user) {
+      const IrValue& v = at(user);
+      return v.a == value || (v.b == value && v.prim != Prim::kSub);
+    });
   }
 
   static Prim combining(Prim reduction) {
@@ -516,9 +527,9 @@ class KernelPrinter {
     for (const int value : found) {
       accumulators_.insert(value);
       code_->fill(fmt::format("acc{}", value), initial(value), "count");
-      if (at(value).prim != Prim::kReduceSum) vector_tags_.push_back("reduce.initial");
+      if (!initial_tags(value).empty()) vector_tags_.push_back("reduce.initial");
       flush();
-      if (at(value).prim != Prim::kReduceSum) vector_tags_.pop_back();
+      if (!initial_tags(value).empty()) vector_tags_.pop_back();
       sources.push_back(at(value).a);
     }
     inner_loop(sources, [&](const std::string& count) {
@@ -609,8 +620,9 @@ class KernelPrinter {
 
   std::string init_text() {
     std::string text = line(2, "template <typename Tiling>");
-    text += line(2, fmt::format("__aicore__ inline void Init(AscendC::TPipe* pipe, {}, const Tiling& tiling) {{",
-                                parameters()));
+    text +=
+        line(2, fmt::format("__aicore__ inline void Init(AscendC::TPipe* pipe, {}, const Tiling& tiling) {{",
+                            parameters()));
     if (plan_.loop != LoopForm::kFlat) text += line(4, "reduceLength_ = tiling.reduceLength;");
     if (plan_.loop == LoopForm::kInner) {
       text += line(4, "innerLength_ = tiling.innerLength;");
@@ -702,7 +714,7 @@ class KernelPrinter {
     text += line(2, fmt::format("__aicore__ inline {} Load(InQueue& queue, AscendC::GlobalTensor<float>& "
                                 "source, uint64_t offset, uint32_t count) {{",
                                 queue ? "void" : "AscendC::LocalTensor<float>"));
-    text += line(4, "AscendC::LocalTensor<float> local = queue.AllocTensor<float>();");
+    text += line(4, "AscendC::LocalTensor<float> local = queue.AllocTensor<float>();", {"queue.free"});
     text += copy_in_text();
     text += queue ? line(4, "queue.EnQue(local);", {"queue.sync"}) : line(4, "return local;");
     return text + "  }\n";

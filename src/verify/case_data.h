@@ -21,21 +21,24 @@ struct CaseTensor {
 
 // Of one output.
 struct CaseGolden {
-  CaseTensor truth;                     // float64 for floating outputs; an integer type or bool for exact ones
+  CaseTensor truth;  // float64 for floating outputs; an integer type or bool for exact ones
   std::optional<CaseTensor> reference;  // honest rounding in the output's precision
   std::optional<CaseTensor> scale;      // sum of |terms|
+  std::optional<CaseTensor> values;     // of an index: what it points into
 };
 
 struct CaseData {
-  std::vector<CaseTensor> inputs;    // as ShapeSet::inputs
-  std::vector<CaseGolden> goldens;   // as ShapeSet::outputs
+  std::vector<CaseTensor> inputs;   // as ShapeSet::inputs
+  std::vector<CaseGolden> goldens;  // as ShapeSet::outputs
 };
 
 class CaseReader {
  public:
   virtual ~CaseReader() = default;
-  // Every tensor has the type and size that the shape set says. An Error names the file. Safe from several threads.
-  virtual Result<std::shared_ptr<const CaseData>> read(const Task& task, const ShapeSet& shapes, const TaskCase& which) = 0;
+  // Every tensor has the type and size that the shape set says. An Error names the file. Safe from several
+  // threads.
+  virtual Result<std::shared_ptr<const CaseData>> read(const Task& task, const ShapeSet& shapes,
+                                                       const TaskCase& which) = 0;
 };
 
 }  // namespace evk

@@ -17,18 +17,29 @@ std::string harness_of(const VerifierConfig& config, const Backend& backend) {
   Sha256 hash;
   hash.field(kVersion).field(backend.fingerprint());
   hash.field(config.tolerance == ToleranceKind::kStrict ? "strict" : "paper");
-  for (const std::size_t limit : {config.screen.files_max, config.screen.bytes_max, config.screen.literals_max}) hash.field(std::to_string(limit));
+  for (const std::size_t limit :
+       {config.screen.files_max, config.screen.bytes_max, config.screen.literals_max})
+    hash.field(std::to_string(limit));
   return hash.hex();
 }
 
 std::string key_of(const Task& task, const Candidate& candidate) {
-  return Sha256().field(task.id.text).field(task.source_sha256).field(task.folder).field(candidate.hash()).hex();
+  return Sha256()
+      .field(task.id.text)
+      .field(task.source_sha256)
+      .field(task.folder)
+      .field(candidate.hash())
+      .hex();
 }
 
 class GatedVerifier final : public Verifier {
  public:
-  GatedVerifier(const VerifierConfig& config, std::unique_ptr<Backend> backend, std::unique_ptr<CaseReader> cases)
-      : config_(config), backend_(std::move(backend)), cases_(std::move(cases)), harness_(harness_of(config_, *backend_)) {
+  GatedVerifier(const VerifierConfig& config, std::unique_ptr<Backend> backend,
+                std::unique_ptr<CaseReader> cases)
+      : config_(config),
+        backend_(std::move(backend)),
+        cases_(std::move(cases)),
+        harness_(harness_of(config_, *backend_)) {
     gates_.push_back(make_screen_gate(config_.screen));
     gates_.push_back(make_compile_gate(*backend_));
     gates_.push_back(make_compare_gate(config_, *backend_, *cases_));
@@ -54,7 +65,9 @@ class GatedVerifier final : public Verifier {
     Evidence evidence;
     for (const std::unique_ptr<Gate>& gate : gates_) {
       EVK_TRY(std::optional<Outcome> outcome, gate->inspect(task, candidate, evidence));
-      if (outcome) return Verdict{*std::move(outcome), std::move(evidence.notes), evidence.paper_pass, std::move(evidence.errors), harness_};
+      if (outcome)
+        return Verdict{*std::move(outcome), std::move(evidence.notes), evidence.paper_pass,
+                       std::move(evidence.errors), harness_};
     }
     return failure("no gate came to a verdict");
   }
@@ -70,7 +83,8 @@ class GatedVerifier final : public Verifier {
 
 }  // namespace
 
-std::unique_ptr<Verifier> make_verifier(const VerifierConfig& config, std::unique_ptr<Backend> backend, std::unique_ptr<CaseReader> cases) {
+std::unique_ptr<Verifier> make_verifier(const VerifierConfig& config, std::unique_ptr<Backend> backend,
+                                        std::unique_ptr<CaseReader> cases) {
   return std::make_unique<GatedVerifier>(config, std::move(backend), std::move(cases));
 }
 

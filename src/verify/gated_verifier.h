@@ -14,8 +14,9 @@
 
 namespace evk {
 
-// Verdicts hold no wall time, process id or path of the machine: they are equal between runs, loads and numbers of
-// threads.
-std::unique_ptr<Verifier> make_verifier(const VerifierConfig& config, std::unique_ptr<Backend> backend, std::unique_ptr<CaseReader> cases);
+// Verdicts hold no wall time, process id or path of the machine: they are equal between runs, loads and
+// numbers of threads.
+std::unique_ptr<Verifier> make_verifier(const VerifierConfig& config, std::unique_ptr<Backend> backend,
+                                        std::unique_ptr<CaseReader> cases);
 
 }  // namespace evk

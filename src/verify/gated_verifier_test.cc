@@ -102,9 +102,13 @@ Task doubling() {
 }
 
 Candidate honest(const std::string& comment = "") {
-  return {{{"op_host/doubling.cpp", "#include \"register/op_def_registry.h\"\n"},
-           {"op_kernel/doubling.cpp", "#include \"kernel_operator.h\"\n// " + comment + "\nextern \"C\" __global__ __aicore__ void doubling(GM_ADDR x, GM_ADDR y) { DataCopy(a, b, 8); Adds(a, a, 1, 8); DataCopy(b, a, 8); }\n"}},
-          {}, ""};
+  return {
+      {{"op_host/doubling.cpp", "#include \"register/op_def_registry.h\"\n"},
+       {"op_kernel/doubling.cpp", "#include \"kernel_operator.h\"\n// " + comment +
+                                      "\nextern \"C\" __global__ __aicore__ void doubling(GM_ADDR x, GM_ADDR "
+                                      "y) { DataCopy(a, b, 8); Adds(a, a, 1, 8); DataCopy(b, a, 8); }\n"}},
+      {},
+      ""};
 }
 
 struct Fixture {
@@ -146,8 +150,12 @@ TEST(Verifier, runs_public_cases_first_with_other_poison_each_time_and_times_wit
   std::set<std::uint64_t> poisons;
   for (const RunRequest& request : f.backend->requests) poisons.insert(request.poison);
   EXPECT_EQ(poisons.size(), f.backend->requests.size());
-  EXPECT_EQ(std::count_if(f.backend->requests.begin(), f.backend->requests.end(), [](const auto& r) { return r.reversed_blocks; }), 4);
-  EXPECT_EQ(std::count_if(f.backend->requests.begin(), f.backend->requests.end(), [](const auto& r) { return !r.move_data; }), 2);
+  EXPECT_EQ(std::count_if(f.backend->requests.begin(), f.backend->requests.end(),
+                          [](const auto& r) { return r.reversed_blocks; }),
+            4);
+  EXPECT_EQ(std::count_if(f.backend->requests.begin(), f.backend->requests.end(),
+                          [](const auto& r) { return !r.move_data; }),
+            2);
 }
 
 TEST(Verifier, ends_at_the_first_gate_that_refuses) {
@@ -196,13 +204,16 @@ TEST(Verifier, tells_nothing_but_counts_of_hidden_cases) {
   EXPECT_EQ(code_of(v), "compare.hidden_mismatch");
   EXPECT_THAT(feedback_of(v), Not(HasSubstr("[7]")));
   EXPECT_THAT(feedback_of(v), HasSubstr("1 of 32"));
-  for (const ErrorStats& stats : std::get<Mismatched>(v.outcome).stats) EXPECT_TRUE(stats.first.empty() && stats.region_low.empty());
+  for (const ErrorStats& stats : std::get<Mismatched>(v.outcome).stats)
+    EXPECT_TRUE(stats.first.empty() && stats.region_low.empty());
 }
 
 TEST(Verifier, finds_elements_that_nobody_wrote) {
   Fixture f;
   f.backend->change = [](const RunRequest& request, RunResult& result) {
-    if (request.move_data) result.outputs[0] = changed(result.outputs[0], 31, static_cast<float>(request.poison % 1000) * 1e-6f + 35);
+    if (request.move_data)
+      result.outputs[0] =
+          changed(result.outputs[0], 31, static_cast<float>(request.poison % 1000) * 1e-6f + 35);
   };
   const Verdict v = f.verdict();
   EXPECT_EQ(code_of(v), "compare.unwritten") << feedback_of(v);

@@ -31,7 +31,8 @@ class CompileGate final : public Gate {
   explicit CompileGate(Backend& backend) : backend_(backend) {}
   Inspected inspect(const Task&, const Candidate& candidate, Evidence& evidence) const override {
     EVK_TRY(BuildOutcome outcome, backend_.build(candidate));
-    if (auto* wrong = std::get_if<BuildFailed>(&outcome)) return std::optional<Outcome>(Unbuilt{std::move(wrong->findings), std::move(wrong->log)});
+    if (auto* wrong = std::get_if<BuildFailed>(&outcome))
+      return std::optional<Outcome>(Unbuilt{std::move(wrong->findings), std::move(wrong->log)});
     evidence.built = std::get<Built>(std::move(outcome));
     return std::optional<Outcome>();
   }
@@ -43,7 +44,9 @@ class CompileGate final : public Gate {
 Finding measure_finding(double latency_ns, double floor_ns) {
   Finding finding;
   finding.code = "measure.impossible";
-  finding.message = fmt::format("the figure of {:.0f} ns is below the {:.0f} ns that writing the outputs takes at full bandwidth", latency_ns, floor_ns);
+  finding.message = fmt::format(
+      "the figure of {:.0f} ns is below the {:.0f} ns that writing the outputs takes at full bandwidth",
+      latency_ns, floor_ns);
   finding.remedy = "write every output from the kernel";
   return finding;
 }
@@ -58,21 +61,26 @@ class MeasureGate final : public Gate {
     request.move_data = false;
     request.poison = poison_of(task, candidate, shapes->id + "/timed", 0);
     EVK_TRY(RunResult first, backend_.run(*evidence.built, request));
-    if (first.kind != RunResultKind::kComplete) return std::optional<Outcome>(ended_early(std::move(first), *shapes));
+    if (first.kind != RunResultKind::kComplete)
+      return std::optional<Outcome>(ended_early(std::move(first), *shapes));
     request.poison = poison_of(task, candidate, shapes->id + "/timed", 1);
     EVK_TRY(const RunResult second, backend_.run(*evidence.built, request));
-    if (second.kind != RunResultKind::kComplete || second.cycles != first.cycles || second.trace_hash != first.trace_hash) {
-      return std::optional<Outcome>(Unsteady{std::min(first.latency_ns, second.latency_ns), std::max(first.latency_ns, second.latency_ns)});
+    if (second.kind != RunResultKind::kComplete || second.cycles != first.cycles ||
+        second.trace_hash != first.trace_hash) {
+      return std::optional<Outcome>(Unsteady{std::min(first.latency_ns, second.latency_ns),
+                                             std::max(first.latency_ns, second.latency_ns)});
     }
     const double floor = backend_.floor_ns(output_bytes(*shapes));
-    if (first.latency_ns < floor) return std::optional<Outcome>(Faulted{{measure_finding(first.latency_ns, floor)}});
+    if (first.latency_ns < floor)
+      return std::optional<Outcome>(Faulted{{measure_finding(first.latency_ns, floor)}});
     add_notes(evidence, first.notes);
     return std::optional<Outcome>(Measured{first.latency_ns, first.simulated, std::move(first.profile)});
   }
 
  private:
   static Outcome ended_early(RunResult run, const ShapeSet& shapes) {
-    for (Finding& finding : run.findings) finding.message += fmt::format(" (at the timed shapes, \"{}\")", shapes.id);
+    for (Finding& finding : run.findings)
+      finding.message += fmt::format(" (at the timed shapes, \"{}\")", shapes.id);
     if (run.kind == RunResultKind::kStopped) return Stopped{std::move(run.limit), std::move(run.findings)};
     return Faulted{std::move(run.findings)};
   }
@@ -82,13 +90,17 @@ class MeasureGate final : public Gate {
 
 }  // namespace
 
-std::unique_ptr<Gate> make_screen_gate(const ScreenLimits& limits) { return std::make_unique<ScreenGate>(limits); }
+std::unique_ptr<Gate> make_screen_gate(const ScreenLimits& limits) {
+  return std::make_unique<ScreenGate>(limits);
+}
 std::unique_ptr<Gate> make_compile_gate(Backend& backend) { return std::make_unique<CompileGate>(backend); }
 std::unique_ptr<Gate> make_measure_gate(Backend& backend) { return std::make_unique<MeasureGate>(backend); }
 
 void add_notes(Evidence& evidence, const std::vector<Finding>& notes, std::size_t notes_max) {
   for (const Finding& note : notes) {
-    const bool known = std::any_of(evidence.notes.begin(), evidence.notes.end(), [&](const Finding& old) { return old.code == note.code && old.file == note.file && old.line == note.line; });
+    const bool known = std::any_of(evidence.notes.begin(), evidence.notes.end(), [&](const Finding& old) {
+      return old.code == note.code && old.file == note.file && old.line == note.line;
+    });
     if (!known && evidence.notes.size() < notes_max) evidence.notes.push_back(note);
   }
 }

@@ -1,4 +1,5 @@
-// The gates, cheapest first. Each looks at a candidate with the evidence of those before it, and may end the trip.
+// The gates, cheapest first. Each looks at a candidate with the evidence of those before it, and may end the
+// trip.
 #pragma once
 
 #include <memory>
@@ -24,8 +25,10 @@ struct Evidence {
 class Gate {
  public:
   virtual ~Gate() = default;
-  // An outcome ends the trip; none lets the candidate pass to the next gate. An Error is never the candidate's fault.
-  virtual Result<std::optional<Outcome>> inspect(const Task& task, const Candidate& candidate, Evidence& evidence) const = 0;
+  // An outcome ends the trip; none lets the candidate pass to the next gate. An Error is never the
+  // candidate's fault.
+  virtual Result<std::optional<Outcome>> inspect(const Task& task, const Candidate& candidate,
+                                                 Evidence& evidence) const = 0;
 };
 
 // `backend` and `cases` must outlive the gates.

@@ -15,7 +15,8 @@ RunRequest empty_request(const Task& task, const ShapeSet& shapes) {
 }
 
 std::uint64_t poison_of(const Task& task, const Candidate& candidate, const std::string& what, int run) {
-  const std::string digest = Sha256().field(task.id.text).field(candidate.hash()).field(what).field(std::to_string(run)).hex();
+  const std::string digest =
+      Sha256().field(task.id.text).field(candidate.hash()).field(what).field(std::to_string(run)).hex();
   std::uint64_t value = 0;
   std::from_chars(digest.data(), digest.data() + 16, value, 16);
   return value | 1;
@@ -31,7 +32,8 @@ const ShapeSet* timed_shapes(const Task& task) {
 std::vector<const ShapeSet*> verified_shapes(const Task& task) {
   std::vector<const ShapeSet*> sets;
   for (const char* id : {"small", "ragged"}) {
-    if (const ShapeSet* shapes = task.shapes(id); shapes != nullptr && !shapes->cases.empty()) sets.push_back(shapes);
+    if (const ShapeSet* shapes = task.shapes(id); shapes != nullptr && !shapes->cases.empty())
+      sets.push_back(shapes);
   }
   for (const ShapeSet& shapes : task.shape_sets) {
     if (sets.empty() && !shapes.cases.empty()) sets.push_back(&shapes);
@@ -41,7 +43,8 @@ std::vector<const ShapeSet*> verified_shapes(const Task& task) {
 
 std::uint64_t output_bytes(const ShapeSet& shapes) {
   std::uint64_t bytes = 0;
-  for (const OutputSpec& output : shapes.outputs) bytes += static_cast<std::uint64_t>(output.type.elements() * bytes_of(output.type.dtype));
+  for (const OutputSpec& output : shapes.outputs)
+    bytes += static_cast<std::uint64_t>(output.type.elements() * bytes_of(output.type.dtype));
   return bytes;
 }
 

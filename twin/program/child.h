@@ -1,4 +1,5 @@
-// Runs a launch with the program in a child process that holds only a ring. No sandbox: for programs of one's own.
+// Runs a launch with the program in a child process that holds only a ring. No sandbox: for programs of one's
+// own.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What a program is told about the launch that it is to run: names, shapes and chip, no contents. Plain memory, so that
-// it can lie in a ring.
+// What a program is told about the launch that it is to run: names, shapes and chip, no contents. Plain
+// memory, so that it can lie in a ring.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace evk::twin {
 
-inline constexpr std::uint32_t kTensorsMax = 62;  // with workspace and tiling, the 64 arguments that a kernel may have
+inline constexpr std::uint32_t kTensorsMax =
+    62;  // with workspace and tiling, the 64 arguments that a kernel may have
 inline constexpr std::uint32_t kRankMax = 8;
 inline constexpr std::uint32_t kOrderMax = 4096;
 

@@ -26,8 +26,8 @@ struct Fiber {
   bool started = false, ended = false;
 };
 
-// Places in the candidate's source, with ids in order of first use. The cache finds a place by the address of its file's
-// name; equal names at two addresses share an id.
+// Places in the candidate's source, with ids in order of first use. The cache finds a place by the address of
+// its file's name; equal names at two addresses share an id.
 class Locations {
  public:
   struct Place {
@@ -37,8 +37,7 @@ class Locations {
   Place find(const char* file, std::uint32_t line) {
     Entry& entry = cache_[(reinterpret_cast<std::uintptr_t>(file) + line * 0x9e3779b1u) % cache_.size()];
     if (entry.file == file && entry.line == line) return {entry.id, false};
-    const auto [at, is_new] =
-        ids_.try_emplace({file, line}, static_cast<std::uint32_t>(ids_.size()) + 1);
+    const auto [at, is_new] = ids_.try_emplace({file, line}, static_cast<std::uint32_t>(ids_.size()) + 1);
     entry = {file, line, at->second};
     if (is_new) texts_.push_back(std::string(file) + ":" + std::to_string(line));
     return {at->second, is_new};

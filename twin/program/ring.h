@@ -1,5 +1,6 @@
-// The ring between a program and the engine: shared memory with a launch description, slots for records, one area for
-// the bytes that come beside a record, and one answer. Single producer (the program), single consumer (the engine).
+// The ring between a program and the engine: shared memory with a launch description, slots for records, one
+// area for the bytes that come beside a record, and one answer. Single producer (the program), single
+// consumer (the engine).
 //
 // The engine's side treats the memory as hostile: it copies what it reads, once, and trusts no index in it.
 #pragma once

@@ -61,11 +61,10 @@ class Session final : public RingSession {
     return Next::kLate;
   }
 
-  // True if at least one record waits. A head that claims more than the ring holds is clamped: the engine then reads
-  // slots that nobody wrote, which harms nobody but the program.
+  // True if at least one record waits. A head that claims more than the ring holds is clamped: the engine
+  // then reads slots that nobody wrote, which harms nobody but the program.
   bool has_record() {
-    if (available_ == 0)
-      available_ = std::min(ring_->head.load(std::memory_order_acquire) - tail_, kSlots);
+    if (available_ == 0) available_ = std::min(ring_->head.load(std::memory_order_acquire) - tail_, kSlots);
     return available_ > 0;
   }
 
@@ -76,7 +75,7 @@ class Session final : public RingSession {
 
   // Executes the next record. False when the engine wants no more.
   bool take_record() {
-    const RingSlot slot = ring_->slot[tail_ % kSlots];  // a copy: the program may write on
+    const RingSlot slot = ring_->slot[tail_ % kSlots];    // a copy: the program may write on
     std::atomic_signal_fence(std::memory_order_seq_cst);  // and the compiler may not read the ring again
     const std::uint32_t bulk_bytes = std::min<std::uint32_t>(slot.bulk_bytes, abi::kBulkBytes);
     if (bulk_bytes) std::memcpy(bulk_.data(), ring_->bulk, bulk_bytes);

@@ -1,0 +1,33 @@
+// Loads the tensors of one case of a task.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/task.h"
+#include "task/safetensors.h"
+
+namespace evk {
+
+// What is expected of one output.
+struct StoredGolden {
+  StoredTensor truth;  // float64 for floating outputs, the output's own type for others
+  std::optional<StoredTensor>
+      reference;  // float outputs: the same as torch computes it in the output's precision
+  std::optional<StoredTensor> scale;   // sum of |terms| of each element, float32
+  std::optional<StoredTensor> values;  // for indices: what they point into
+};
+
+// The tensors point into the two files, which live as long as this does.
+struct LoadedCase {
+  std::vector<StoredTensor> inputs;   // as ShapeSet::inputs
+  std::vector<StoredGolden> goldens;  // as ShapeSet::outputs
+  std::shared_ptr<const Safetensors> inputs_file, expected_file;
+};
+
+// Every tensor has the type and shape that the shape set says. An Error names the file and the tensor.
+// REQUIRES: `shapes` is one of task.shape_sets and `which` one of its cases.
+Result<LoadedCase> load_case(const Task& task, const ShapeSet& shapes, const TaskCase& which);
+
+}  // namespace evk
