@@ -9,6 +9,9 @@ namespace evk_detail {
 
 constexpr std::uint32_t kBuffersMax = 32;
 
+// Not counted as the kernel's own scalar code: the engine charges queue operations as such.
+#define EVK_LIBRARY_CODE __attribute__((noinline, no_sanitize_coverage))
+
 struct QueueSlot {
   std::uint64_t addr = 0;
   std::uint32_t bytes = 0;
@@ -53,7 +56,7 @@ constexpr int destination_pipe(TPosition p) {
 // What the queues of all template arguments share.
 class QueueBase {
  public:
-  void open(abi::Space space, int source, int destination, std::int32_t depth, TPosition position) {
+  EVK_LIBRARY_CODE void open(abi::Space space, int source, int destination, std::int32_t depth, TPosition position) {
     space_ = space;
     source_ = source;
     destination_ = destination;
@@ -62,7 +65,7 @@ class QueueBase {
     count_ = next_ = head_ = tail_ = 0;
     id_ = evk_twin_new_queue();
   }
-  void add(std::uint64_t addr, std::uint32_t bytes, Loc loc) {
+  EVK_LIBRARY_CODE void add(std::uint64_t addr, std::uint32_t bytes, Loc loc) {
     if (count_ >= kBuffersMax) return;
     QueueSlot& slot = slots_[count_];
     slot = {addr, bytes, evk_twin_new_buffer(), QueueSlot::kFree};
@@ -77,7 +80,7 @@ class QueueBase {
     r.a[5] = count_++;
     emit(r);
   }
-  QueueSlot& take(Loc loc) {
+  EVK_LIBRARY_CODE QueueSlot& take(Loc loc) {
     for (std::uint32_t i = 0; i < count_; ++i) {
       QueueSlot& slot = slots_[(next_ + i) % count_];
       if (slot.state != QueueSlot::kFree) continue;
@@ -88,21 +91,21 @@ class QueueBase {
     }
     stall(0, loc);
   }
-  void enqueue(std::uint16_t buffer, Loc loc) {
+  EVK_LIBRARY_CODE void enqueue(std::uint16_t buffer, Loc loc) {
     tell(abi::Op::kQueEnque, buffer, loc);
     QueueSlot* slot = find(buffer);
     if (!slot || tail_ - head_ >= kBuffersMax) return;
     slot->state = QueueSlot::kEnqueued;
     order_[tail_++ % kBuffersMax] = slot;
   }
-  QueueSlot& dequeue(Loc loc) {
+  EVK_LIBRARY_CODE QueueSlot& dequeue(Loc loc) {
     if (head_ == tail_) stall(1, loc);
     QueueSlot& slot = *order_[head_++ % kBuffersMax];
     slot.state = QueueSlot::kTaken;
     tell(abi::Op::kQueDeque, slot.buffer, loc);
     return slot;
   }
-  void free(std::uint16_t buffer, Loc loc) {
+  EVK_LIBRARY_CODE void free(std::uint16_t buffer, Loc loc) {
     tell(abi::Op::kQueFree, buffer, loc);
     if (QueueSlot* slot = find(buffer)) slot->state = QueueSlot::kFree;
   }
