@@ -21,6 +21,7 @@
 #define __simd_vf__
 #define __WORKGROUP__
 
+#include "ascendc/launch.h"
 #include "ascendc/reduce.h"
 
 using GM_ADDR = std::uint8_t*;

@@ -85,8 +85,11 @@ struct Program {
   std::vector<std::unique_ptr<Fiber>> blocks;
   std::vector<std::byte*> free_stacks, all_stacks;
   Fiber* current = nullptr;
-  void* object = nullptr;  // of dlopen
-  void* kernel = nullptr;
+  void* object = nullptr;           // of dlopen
+  void* kernel = nullptr;           // of an operator project
+  void (*invoke)(void*) = nullptr;  // what a block runs
+  void* closure = nullptr;
+  std::uint32_t blocks_launched = 0;
   std::array<std::uint64_t, kTensorsMax + 2> arguments{};
   std::byte* tiling_page = nullptr;
 };
@@ -99,6 +102,8 @@ void emit(abi::Op op, std::uint64_t a0 = 0, std::uint64_t a1 = 0, const void* bu
 // Reports what the program's side itself found wrong, at the last place that was met if `here`.
 void finding(const std::string& code, const std::string& message, const std::string& remedy, bool here);
 [[noreturn]] void refuse(const std::string& code, const std::string& message, const std::string& remedy);
+// Runs a launch of a direct-launch file up to the end of its blocks.
+void launch_directly(std::uint32_t blocks, void (*invoke)(void*), void* closure);
 // Lets the other blocks go on up to their end or their own SyncAll.
 void wait_for_other_blocks();
 
