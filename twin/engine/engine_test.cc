@@ -244,6 +244,21 @@ TEST(Engine, watches_the_states_of_a_queue) {
   }
 }
 
+TEST(Engine, counts_what_is_left_unwritten_also_without_data) {
+  for (const bool move : {false, true}) {
+    Launch launch{"b", {tensor("x", 64, counting(64))}, {tensor("y", 64)}};
+    launch.move_data = move;
+    Program p(launch);
+    p.block(0);
+    p.copy_pad(Program::ub(0), p.input(0), 128);
+    p.flag(Op::kSetFlag, kMte2, kMte3), p.flag(Op::kWaitFlag, kMte2, kMte3);
+    p.copy_pad(p.output(0, 8), Program::ub(0), 128);
+    p.copy_pad(p.output(0, 20), Program::ub(0), 40);
+    p.end();
+    EXPECT_EQ(p.finish().unwritten_bytes, std::vector<std::uint64_t>{256 - 128}) << move;
+  }
+}
+
 TEST(Engine, finds_blocks_that_write_the_same_bytes) {
   for (const bool apart : {false, true}) {
     Program p({"b", {tensor("x", 64, counting(64))}, {tensor("y", 64)}}, 2);
