@@ -21,7 +21,7 @@ Device device() { return *load_device(std::string(EVK_SOURCE_DIR) + "/twin/devic
 LaunchTensor tensor(const char* name, std::int64_t n, const std::vector<float>& values = {}) {
   LaunchTensor t{name, DType::kF32, {n}, {}};
   t.data.resize(values.size() * 4);
-  std::memcpy(t.data.data(), values.data(), t.data.size());
+  if (!values.empty()) std::memcpy(t.data.data(), values.data(), t.data.size());
   return t;
 }
 
