@@ -157,6 +157,16 @@ TEST_F(Kernels, half_rounds_once_to_nearest_even) {
             (std::vector<float>{1.0f, 1.0f + 2.0f / 1024, 65504.0f, INFINITY, 1.0f / 16777216, -0.0f}));
 }
 
+TEST_F(Kernels, scalar_code_between_calls_takes_time) {
+  const std::string loop = "volatile int v = 0; for (int i = 0; i < ROUNDS; ++i) v = v + i;";
+  const RunReport none = run_kernel(loop, ramp(8), 8, 1, "constexpr int ROUNDS = 0;");
+  const RunReport many = run_kernel(loop, ramp(8), 8, 1, "constexpr int ROUNDS = 100000;");
+  const double extra = static_cast<double>(many.profile.total_cycles - none.profile.total_cycles) /
+                       device_.at("s.block_cycles");
+  EXPECT_GE(extra, 100'000);
+  EXPECT_LE(extra, 300'000);
+}
+
 TEST_F(Kernels, print_reaches_the_report) {
   const RunReport report = run_kernel("PRINTF(\"n is %u, %s\\n\", data.n, \"done\");", ramp(9), 9);
   EXPECT_EQ(report.printed, "n is 9, done\n");

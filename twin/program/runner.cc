@@ -277,6 +277,7 @@ void call_kernel(std::index_sequence<i...>) {
 
 void block_main() {
   call_kernel(std::make_index_sequence<kTensorsMax + 2>());
+  emit(Op::kScalarWork, std::exchange(g->scalar_work, 0));
   emit(Op::kBlockEnd);
   g->current->ended = true;
   ::setcontext(&g->scheduler);
@@ -289,6 +290,7 @@ void resume(Fiber& fiber) {
     emit(Op::kBlockSwitch, fiber.block.block_idx);
   } else {
     start(fiber, take_stack(), kStackBytes, block_main);
+    g->scalar_work = 0;
     emit(Op::kBlockBegin, fiber.block.block_idx, fiber.block.sub_block_idx);
   }
   ::swapcontext(&g->scheduler, &fiber.context);

@@ -9,6 +9,9 @@ namespace evk_detail {
 
 constexpr std::uint32_t kBuffersMax = 32;
 
+// Not counted as the kernel's own scalar code: the engine charges queue operations as such.
+#define EVK_LIBRARY_CODE __attribute__((noinline, no_sanitize_coverage))
+
 struct QueueSlot {
   std::uint64_t addr = 0;
   std::uint32_t bytes = 0;
@@ -53,7 +56,8 @@ constexpr int destination_pipe(TPosition p) {
 // What the queues of all template arguments share.
 class QueueBase {
  public:
-  void open(abi::Space space, int source, int destination, std::int32_t depth, TPosition position) {
+  EVK_LIBRARY_CODE void open(abi::Space space, int source, int destination, std::int32_t depth,
+                             TPosition position) {
     space_ = space;
     source_ = source;
     destination_ = destination;
@@ -62,8 +66,8 @@ class QueueBase {
     count_ = next_ = head_ = tail_ = 0;
     id_ = evk_twin_new_queue();
   }
-  void add(std::uint64_t addr, std::uint32_t bytes, Loc loc) {
-    if (count_ >= kBuffersMax) return;
+  EVK_LIBRARY_CODE void add(std::uint64_t addr, std::uint32_t bytes, Loc loc) {
+    if (count_ >= kBuffersMax) evk_twin_assert_failed("a queue has at most 32 buffers", loc.id());
     QueueSlot& slot = slots_[count_];
     slot = {addr, bytes, evk_twin_new_buffer(), QueueSlot::kFree};
     abi::Record r = record(abi::Op::kBufInit, loc);
@@ -77,7 +81,7 @@ class QueueBase {
     r.a[5] = count_++;
     emit(r);
   }
-  QueueSlot& take(Loc loc) {
+  EVK_LIBRARY_CODE QueueSlot& take(Loc loc) {
     for (std::uint32_t i = 0; i < count_; ++i) {
       QueueSlot& slot = slots_[(next_ + i) % count_];
       if (slot.state != QueueSlot::kFree) continue;
@@ -88,21 +92,24 @@ class QueueBase {
     }
     stall(0, loc);
   }
-  void enqueue(std::uint16_t buffer, Loc loc) {
+  // False, and the tensor is not in the queue, if the queue already holds `depth` tensors.
+  EVK_LIBRARY_CODE bool enqueue(std::uint16_t buffer, Loc loc) {
+    if (tail_ - head_ >= (depth_ > 0 ? depth_ : 1) || tail_ - head_ >= kBuffersMax) return false;
     tell(abi::Op::kQueEnque, buffer, loc);
     QueueSlot* slot = find(buffer);
-    if (!slot || tail_ - head_ >= kBuffersMax) return;
+    if (!slot) return true;  // the engine refuses a tensor of another queue
     slot->state = QueueSlot::kEnqueued;
     order_[tail_++ % kBuffersMax] = slot;
+    return true;
   }
-  QueueSlot& dequeue(Loc loc) {
+  EVK_LIBRARY_CODE QueueSlot& dequeue(Loc loc) {
     if (head_ == tail_) stall(1, loc);
     QueueSlot& slot = *order_[head_++ % kBuffersMax];
     slot.state = QueueSlot::kTaken;
     tell(abi::Op::kQueDeque, slot.buffer, loc);
     return slot;
   }
-  void free(std::uint16_t buffer, Loc loc) {
+  EVK_LIBRARY_CODE void free(std::uint16_t buffer, Loc loc) {
     tell(abi::Op::kQueFree, buffer, loc);
     if (QueueSlot* slot = find(buffer)) slot->state = QueueSlot::kFree;
   }
@@ -165,8 +172,7 @@ class TQueBind {
   }
   template <typename T>
   bool EnQue(const LocalTensor<T>& t, EVK_LOC) {
-    queue_.enqueue(t.buffer(), EVK_HERE);
-    return true;
+    return queue_.enqueue(t.buffer(), EVK_HERE);
   }
   template <typename T>
   LocalTensor<T> DeQue(EVK_LOC) {
@@ -177,7 +183,7 @@ class TQueBind {
     queue_.free(t.buffer(), EVK_HERE);
   }
   bool HasTensorInQue() const { return queue_.has_enqueued(); }
-  bool VacantInQue() const { return queue_.enqueued() < static_cast<std::uint32_t>(depth); }
+  bool VacantInQue() const { return queue_.enqueued() < static_cast<std::uint32_t>(depth > 0 ? depth : 1); }
   bool HasIdleBuffer() const { return queue_.has_free(); }
   std::int32_t GetTensorCountInQue() const { return static_cast<std::int32_t>(queue_.enqueued()); }
   void FreeAllEvent() {}
