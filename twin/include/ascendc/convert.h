@@ -89,10 +89,31 @@ void CompareScalar(const LocalTensor<D>& dst, const LocalTensor<T>& src, const U
   r.a[2] = evk_detail::bits_of(static_cast<T>(scalar));
   evk_detail::emit(r);
 }
+// The bits of one repeat follow those of the one before.
+template <typename D, typename T, typename U, bool isSetMask = true, typename M>
+void CompareScalar(const LocalTensor<D>& dst, const LocalTensor<T>& src, const U scalar, CMPMODE mode, M mask,
+                   std::uint8_t repeat, const UnaryRepeatParams& p, EVK_LOC) {
+  static_assert(EvkCompareTypes<T>::ok);
+  EVK_SAME_SCALAR("CompareScalar");
+  auto r = evk_detail::vector_record(evk_detail::abi::Op::kCompareScalar, EVK_HERE, dst, src);
+  evk_detail::choose_mask<isSetMask>(r, mask);
+  evk_detail::abi::Strides s = evk_detail::strides(repeat, p);
+  s.dst_block = 1;
+  s.dst_repeat = 8;
+  evk_detail::set_strides(r, s);
+  r.mode = static_cast<std::uint16_t>(mode);
+  r.a[2] = evk_detail::bits_of(scalar);
+  evk_detail::emit(r);
+}
 template <typename D, typename T, typename U>
 void Compares(const LocalTensor<D>& dst, const LocalTensor<T>& src, const U scalar, CMPMODE mode,
               std::uint32_t count, EVK_LOC) {
   CompareScalar(dst, src, scalar, mode, count, evk_file, evk_line);
+}
+template <typename D, typename T, typename U, bool isSetMask = true, typename M>
+void Compares(const LocalTensor<D>& dst, const LocalTensor<T>& src, const U scalar, CMPMODE mode, M mask,
+              std::uint8_t repeat, const UnaryRepeatParams& p, EVK_LOC) {
+  CompareScalar<D, T, U, isSetMask>(dst, src, scalar, mode, mask, repeat, p, evk_file, evk_line);
 }
 
 EVK_TYPES(EvkSelectTypes, "Select", "half, float", half, float);

@@ -62,14 +62,18 @@ void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCo
   evk_detail::copy_blocks(dst, src, p, EVK_HERE);
 }
 
-template <typename T, typename V>
+template <typename T>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& p,
-                 const DataCopyPadExtParams<V>& pad, EVK_LOC) {
-  static_assert(std::is_same_v<T, V>,
-                "DataCopyPad: DataCopyPadExtParams<T> must have the tensor's data type");
+                 const DataCopyPadExtParams<T>& pad, EVK_LOC) {
   evk_detail::copy(evk_detail::abi::Op::kDataCopyPad, 0, dst, src, p.blockCount, p.blockLen, p.srcStride,
                    p.dstStride, evk_detail::padding(pad.isPad, pad.leftPadding, pad.rightPadding),
                    evk_detail::bits_of(pad.paddingValue), EVK_HERE);
+}
+template <typename T, typename V, std::enable_if_t<!std::is_same_v<T, V>, int> = 0>
+void DataCopyPad(const LocalTensor<T>&, const GlobalTensor<T>&, const DataCopyExtParams&,
+                 const DataCopyPadExtParams<V>&) {
+  static_assert(std::is_same_v<T, V>,
+                "DataCopyPad: DataCopyPadExtParams<T> must have the tensor's data type");
 }
 template <typename T>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p,

@@ -99,6 +99,14 @@ inline constexpr bool is_mask_count = std::is_integral_v<M>;
     EVK_TYPE_ERROR(Name, Listed, int64_t);                            \
     EVK_TYPE_ERROR(Name, Listed, uint64_t);                           \
   }
+// The overload that is chosen where the scalar's type differs and the call does not name the element type
+// itself.
+#define EVK_OTHER_SCALAR(Name, Parameters)                                                   \
+  template <typename U, typename T, typename... Rest,                                        \
+            std::enable_if_t<!std::is_same_v<U, T> && std::is_convertible_v<U, T>, int> = 0> \
+  void Name Parameters {                                                                     \
+    EVK_SAME_SCALAR(#Name);                                                                  \
+  }
 #define EVK_SAME_SCALAR(Name) \
   static_assert(              \
       std::is_same_v<T, U>,   \

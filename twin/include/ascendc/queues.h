@@ -56,7 +56,8 @@ constexpr int destination_pipe(TPosition p) {
 // What the queues of all template arguments share.
 class QueueBase {
  public:
-  EVK_LIBRARY_CODE void open(abi::Space space, int source, int destination, std::int32_t depth, TPosition position) {
+  EVK_LIBRARY_CODE void open(abi::Space space, int source, int destination, std::int32_t depth,
+                             TPosition position) {
     space_ = space;
     source_ = source;
     destination_ = destination;
@@ -66,7 +67,7 @@ class QueueBase {
     id_ = evk_twin_new_queue();
   }
   EVK_LIBRARY_CODE void add(std::uint64_t addr, std::uint32_t bytes, Loc loc) {
-    if (count_ >= kBuffersMax) return;
+    if (count_ >= kBuffersMax) evk_twin_assert_failed("a queue has at most 32 buffers", loc.id());
     QueueSlot& slot = slots_[count_];
     slot = {addr, bytes, evk_twin_new_buffer(), QueueSlot::kFree};
     abi::Record r = record(abi::Op::kBufInit, loc);
@@ -91,12 +92,15 @@ class QueueBase {
     }
     stall(0, loc);
   }
-  EVK_LIBRARY_CODE void enqueue(std::uint16_t buffer, Loc loc) {
+  // False, and the tensor is not in the queue, if the queue already holds `depth` tensors.
+  EVK_LIBRARY_CODE bool enqueue(std::uint16_t buffer, Loc loc) {
+    if (tail_ - head_ >= (depth_ > 0 ? depth_ : 1) || tail_ - head_ >= kBuffersMax) return false;
     tell(abi::Op::kQueEnque, buffer, loc);
     QueueSlot* slot = find(buffer);
-    if (!slot || tail_ - head_ >= kBuffersMax) return;
+    if (!slot) return true;  // the engine refuses a tensor of another queue
     slot->state = QueueSlot::kEnqueued;
     order_[tail_++ % kBuffersMax] = slot;
+    return true;
   }
   EVK_LIBRARY_CODE QueueSlot& dequeue(Loc loc) {
     if (head_ == tail_) stall(1, loc);
@@ -168,8 +172,7 @@ class TQueBind {
   }
   template <typename T>
   bool EnQue(const LocalTensor<T>& t, EVK_LOC) {
-    queue_.enqueue(t.buffer(), EVK_HERE);
-    return true;
+    return queue_.enqueue(t.buffer(), EVK_HERE);
   }
   template <typename T>
   LocalTensor<T> DeQue(EVK_LOC) {
@@ -180,7 +183,7 @@ class TQueBind {
     queue_.free(t.buffer(), EVK_HERE);
   }
   bool HasTensorInQue() const { return queue_.has_enqueued(); }
-  bool VacantInQue() const { return queue_.enqueued() < static_cast<std::uint32_t>(depth); }
+  bool VacantInQue() const { return queue_.enqueued() < static_cast<std::uint32_t>(depth > 0 ? depth : 1); }
   bool HasIdleBuffer() const { return queue_.has_free(); }
   std::int32_t GetTensorCountInQue() const { return static_cast<std::int32_t>(queue_.enqueued()); }
   void FreeAllEvent() {}

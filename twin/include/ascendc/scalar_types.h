@@ -96,6 +96,8 @@ inline constexpr bool is_one_of = (std::is_same_v<T, Of> || ...);
 
 }  // namespace evk_detail
 
+using ::int4b_t;
+
 inline float ToFloat(const bfloat16_t& v) { return v; }
 inline float ToFloat(const half& v) { return v; }
 inline bfloat16_t ToBfloat16(const float& v) { return v; }

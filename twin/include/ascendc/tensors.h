@@ -19,9 +19,9 @@ enum class TPosition : std::uint8_t {
   VECIN,
   VECOUT,
   VECCALC,
-  LCM,
+  LCM = VECCALC,
   SPM,
-  SHM,
+  SHM = SPM,
   TSCM,
   C2PIPE2GM,
   C2PIPE2LOCAL,
@@ -90,6 +90,10 @@ class Element {
     return *this;
   }
   Element& operator=(const Element& other) { return *this = static_cast<T>(other); }
+  Element& operator+=(T value) { return *this = static_cast<T>(static_cast<T>(*this) + value); }
+  Element& operator-=(T value) { return *this = static_cast<T>(static_cast<T>(*this) - value); }
+  Element& operator*=(T value) { return *this = static_cast<T>(static_cast<T>(*this) * value); }
+  Element& operator/=(T value) { return *this = static_cast<T>(static_cast<T>(*this) / value); }
   Element(const Element&) = default;
 
  private:

@@ -73,27 +73,26 @@ EVK_UNARY(Relu, "half, float, int32_t", half, float, std::int32_t)
 
 #define EVK_SCALAR(Name, Listed, ...)                                                      \
   EVK_TYPES(Evk##Name##Types, #Name, Listed, __VA_ARGS__);                                 \
-  template <typename T, typename U>                                                        \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar,         \
+  template <typename T>                                                                    \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,         \
             const std::int32_t& count, EVK_LOC) {                                          \
     static_assert(Evk##Name##Types<T>::ok);                                                \
-    EVK_SAME_SCALAR(#Name);                                                                \
     auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src);  \
     evk_detail::by_count(r, count);                                                        \
-    r.a[2] = evk_detail::bits_of(static_cast<T>(scalar));                                  \
+    r.a[2] = evk_detail::bits_of(scalar);                                                  \
     evk_detail::emit(r);                                                                   \
   }                                                                                        \
-  template <typename T, bool isSetMask = true, typename U, typename M>                     \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar, M mask, \
+  template <typename T, bool isSetMask = true, typename M>                                 \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, M mask, \
             const std::uint8_t repeat, const UnaryRepeatParams& p, EVK_LOC) {              \
     static_assert(Evk##Name##Types<T>::ok);                                                \
-    EVK_SAME_SCALAR(#Name);                                                                \
     auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src);  \
     evk_detail::choose_mask<isSetMask>(r, mask);                                           \
     evk_detail::set_strides(r, evk_detail::strides(repeat, p));                            \
-    r.a[2] = evk_detail::bits_of(static_cast<T>(scalar));                                  \
+    r.a[2] = evk_detail::bits_of(scalar);                                                  \
     evk_detail::emit(r);                                                                   \
-  }
+  }                                                                                        \
+  EVK_OTHER_SCALAR(Name, (const LocalTensor<T>&, const LocalTensor<T>&, const U&, const Rest&...))
 
 #define EVK_INTS std::int16_t, std::uint16_t, std::int32_t, std::uint32_t
 #define EVK_INTS_TEXT "int16_t, uint16_t, int32_t, uint32_t"
@@ -113,38 +112,45 @@ EVK_SCALAR(ShiftRight, EVK_INTS_TEXT, EVK_INTS)
 
 EVK_TYPES(EvkDuplicateTypes, "Duplicate", "half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t",
           half, bfloat16_t, float, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t);
-template <typename T, typename U>
-void Duplicate(const LocalTensor<T>& dst, const U& scalar, const std::int32_t& count, EVK_LOC) {
+template <typename T>
+void Duplicate(const LocalTensor<T>& dst, const T& scalar, const std::int32_t& count, EVK_LOC) {
   static_assert(EvkDuplicateTypes<T>::ok);
-  EVK_SAME_SCALAR("Duplicate");
   auto r = evk_detail::vector_record(evk_detail::abi::Op::kDuplicate, EVK_HERE, dst);
   evk_detail::by_count(r, count);
-  r.a[2] = evk_detail::bits_of(static_cast<T>(scalar));
+  r.a[2] = evk_detail::bits_of(scalar);
   evk_detail::emit(r);
 }
-template <typename T, bool isSetMask = true, typename U, typename M>
-void Duplicate(const LocalTensor<T>& dst, const U& scalar, M mask, const std::uint8_t repeat,
+template <typename T, bool isSetMask = true, typename M>
+void Duplicate(const LocalTensor<T>& dst, const T& scalar, M mask, const std::uint8_t repeat,
                const std::uint16_t block_stride, const std::uint8_t repeat_stride, EVK_LOC) {
   static_assert(EvkDuplicateTypes<T>::ok);
-  EVK_SAME_SCALAR("Duplicate");
   auto r = evk_detail::vector_record(evk_detail::abi::Op::kDuplicate, EVK_HERE, dst);
   evk_detail::choose_mask<isSetMask>(r, mask);
   evk_detail::set_strides(r, {repeat, static_cast<std::uint8_t>(block_stride), 1, 1, repeat_stride, 8, 8});
-  r.a[2] = evk_detail::bits_of(static_cast<T>(scalar));
+  r.a[2] = evk_detail::bits_of(scalar);
   evk_detail::emit(r);
 }
 
 EVK_TYPES(EvkCreateVecIndexTypes, "CreateVecIndex", "half, float, int16_t, int32_t", half, float,
           std::int16_t, std::int32_t);
-template <typename T, typename U>
-void CreateVecIndex(const LocalTensor<T>& dst, const U& first, std::uint32_t count, EVK_LOC) {
+template <typename T>
+void CreateVecIndex(const LocalTensor<T>& dst, const T& first, std::uint32_t count, EVK_LOC) {
   static_assert(EvkCreateVecIndexTypes<T>::ok);
-  EVK_SAME_SCALAR("CreateVecIndex");
   auto r = evk_detail::vector_record(evk_detail::abi::Op::kCreateVecIndex, EVK_HERE, dst);
   evk_detail::by_count(r, count);
-  r.a[2] = evk_detail::bits_of(static_cast<T>(first));
+  r.a[2] = evk_detail::bits_of(first);
   evk_detail::emit(r);
 }
+// first, first + difference, ...
+template <typename T>
+void ArithProgression(const LocalTensor<T>& dst, const T& first, const T& difference,
+                      const std::int32_t& count, EVK_LOC) {
+  CreateVecIndex(dst, static_cast<T>(0), static_cast<std::uint32_t>(count), evk_file, evk_line);
+  Muls(dst, dst, difference, count, evk_file, evk_line);
+  Adds(dst, dst, first, count, evk_file, evk_line);
+}
+EVK_OTHER_SCALAR(Duplicate, (const LocalTensor<T>&, const U&, const Rest&...))
+EVK_OTHER_SCALAR(CreateVecIndex, (const LocalTensor<T>&, const U&, const Rest&...))
 
 // --- mask control. Calls with isSetMask = false use the mask that these leave.
 
