@@ -21,8 +21,8 @@
 #define __simd_vf__
 #define __WORKGROUP__
 
+#include "ascendc/activation.h"
 #include "ascendc/launch.h"
-#include "ascendc/reduce.h"
 
 using GM_ADDR = std::uint8_t*;
 

@@ -157,6 +157,46 @@ TEST_F(Kernels, half_rounds_once_to_nearest_even) {
             (std::vector<float>{1.0f, 1.0f + 2.0f / 1024, 65504.0f, INFINITY, 1.0f / 16777216, -0.0f}));
 }
 
+TEST_F(Kernels, activations_compute_what_their_names_say) {
+  using Function = double (*)(double);
+  const std::pair<const char*, Function> cases[] = {
+      {"Tanh", [](double x) { return std::tanh(x); }},
+      {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"Silu", [](double x) { return x / (1 + std::exp(-x)); }},
+      {"Gelu",
+       [](double x) { return 0.5 * x * (1 + std::tanh(0.7978845608 * (x + 0.044715 * x * x * x))); }}};
+  const std::vector<float> x = ramp(1000, 0.02f, -10);
+  for (const auto& [name, function] : cases) {
+    const RunReport report = run_kernel(std::string("LOAD(1000); ") + name + "(b, a, 1000u); STORE(b, 1000);",
+                                        x, 1000, 1, kAround);
+    expect_clean(report);
+    const std::vector<float> y = values_of(report.outputs[0]);
+    for (std::size_t i = 0; i < y.size(); ++i)
+      ASSERT_NEAR(y[i], function(static_cast<double>(x[i])), 3e-6) << name << " of " << x[i];
+  }
+}
+
+TEST_F(Kernels, activations_of_half_and_in_place) {
+  const RunReport report = run_kernel(
+      "LOAD(512); LocalTensor<half> h = ub.Get<half>(512); Cast(h, a, RoundMode::CAST_NONE, 512); Tanh(h, "
+      "h);\n"
+      "Cast(b, h, RoundMode::CAST_NONE, 512); STORE(b, 512);",
+      ramp(512, 0.01f, -2), 512, 1, kAround);
+  expect_clean(report);
+  const std::vector<float> y = values_of(report.outputs[0]);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    ASSERT_NEAR(y[i], std::tanh(-2 + 0.01 * static_cast<double>(i)), 1e-3);
+}
+
+TEST_F(Kernels, an_activation_without_memory_left_is_a_finding) {
+  const RunReport report = run_kernel(
+      "TPipe pipe; TBuf<TPosition::VECCALC> t; pipe.InitBuffer(t, 196000); LocalTensor<float> a = "
+      "t.Get<float>();\n"
+      "Duplicate(a, 1.0f, 1024); Sigmoid(a, a, 1024u);",
+      ramp(8), 8);
+  EXPECT_TRUE(found(report, "chip_out_of_bounds")) << faults(report);
+}
+
 TEST_F(Kernels, scalar_code_between_calls_takes_time) {
   const std::string loop = "volatile int v = 0; for (int i = 0; i < ROUNDS; ++i) v = v + i;";
   const RunReport none = run_kernel(loop, ramp(8), 8, 1, "constexpr int ROUNDS = 0;");

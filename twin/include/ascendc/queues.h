@@ -298,6 +298,9 @@ class TPipe {
     return FetchEventID(event);
   }
 
+  // Bytes of a memory that buffers have taken.
+  std::uint64_t used(evk_detail::abi::Space space) const { return used_[static_cast<int>(space)]; }
+
  private:
   static std::uint32_t rounded(std::uint32_t bytes) { return (bytes + 31) / 32 * 32; }
   std::uint64_t reserve(evk_detail::abi::Space space, std::uint32_t bytes) {
