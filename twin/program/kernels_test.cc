@@ -130,6 +130,20 @@ TEST_F(Kernels, each_block_has_its_own_pipe) {
   EXPECT_EQ(report.end, RunEnd::kComplete);
 }
 
+// A device has one copy of a variable per core.
+TEST_F(Kernels, blocks_share_no_variables) {
+  const std::string before =
+      "static int met = 40; static int zero; inline int Count() { static int calls = 1; return calls++; }";
+  const RunReport report = run_kernel(
+      "GlobalTensor<float> gy; gy.SetGlobalBuffer((__gm__ float*)y, 32); met += GetBlockIdx(); zero++; "
+      "Count();\n"
+      "SyncAll(); met += 100; gy.SetValue(GetBlockIdx() * 8, (float)(met * 100 + zero * 10 + Count()));",
+      ramp(8), 32, 4, before);
+  const std::vector<float> y = values_of(report.outputs[0]);
+  for (std::size_t block = 0; block < 4; ++block)
+    EXPECT_EQ(y[block * 8], static_cast<float>((140 + block) * 100 + 10 + 2));
+}
+
 TEST_F(Kernels, memory_of_an_ended_pipe_may_be_used_again) {
   const std::string stage =
       "{ TPipe pipe; TBuf<TPosition::VECCALC> t; pipe.InitBuffer(t, 256); LocalTensor<float> a = "

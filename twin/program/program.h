@@ -13,6 +13,7 @@
 
 #include "ascendc/port.h"
 #include "evk_host/op_def.h"
+#include "twin/program/globals.h"
 #include "twin/program/launch.h"
 
 namespace evk::twin {
@@ -22,6 +23,7 @@ struct Fiber {
   ucontext_t context{};
   std::byte* stack = nullptr;
   EvkTwinBlock block{};
+  std::vector<std::byte> globals;  // while it waits
   std::uint16_t buffers = 0, queues = 0;
   bool started = false, ended = false;
 };
@@ -83,6 +85,8 @@ struct Program {
   ucontext_t scheduler{};  // where a block goes that ends or waits
   Fiber host;              // load, tiling, and the scheduler
   std::vector<std::unique_ptr<Fiber>> blocks;
+  Globals globals;
+  std::vector<std::byte> first_globals;  // what each block begins with
   std::vector<std::byte*> free_stacks, all_stacks;
   Fiber* current = nullptr;
   void* object = nullptr;           // of dlopen

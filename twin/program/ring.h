@@ -43,8 +43,8 @@ struct Ring {
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, int ms);
 void futex_wake(std::atomic<std::uint32_t>& word);
 
-// A short wait for `ready()`: some microseconds on this core, then a few turns for whoever else wants it, since the other
-// side may be waiting for this very core. True if it came.
+// A short wait for `ready()`: some microseconds on this core, then a few turns for whoever else wants it,
+// since the other side may be waiting for this very core. True if it came.
 template <typename Ready>
 bool spin_until(Ready ready) {
   constexpr int kPauses = 20, kYields = 100;

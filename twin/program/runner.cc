@@ -291,6 +291,7 @@ void block_main() {
 // Runs a block up to its end or its next SyncAll.
 void resume(Fiber& fiber) {
   g->current = &fiber;
+  g->globals.restore(fiber.started ? fiber.globals : g->first_globals);
   if (fiber.started) {
     emit(Op::kBlockSwitch, fiber.block.block_idx);
   } else {
@@ -299,7 +300,10 @@ void resume(Fiber& fiber) {
     emit(Op::kBlockBegin, fiber.block.block_idx, fiber.block.sub_block_idx);
   }
   ::swapcontext(&g->scheduler, &fiber.context);
-  if (fiber.ended) g->free_stacks.push_back(fiber.stack);
+  if (fiber.ended)
+    g->free_stacks.push_back(fiber.stack);
+  else
+    fiber.globals = g->globals.save();
   g->current = &g->host;
 }
 
@@ -327,6 +331,7 @@ void run_blocks(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
     fiber->block = {index, blocks, 0, 1, 0, 0, nullptr, {~0ull, ~0ull}};
     g->blocks.push_back(std::move(fiber));
   }
+  g->first_globals = g->globals.save();
   std::size_t left = blocks;
   while (left > 0) {
     std::size_t ended = 0;
@@ -344,6 +349,7 @@ void run_blocks(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
     }
     left -= ended;
   }
+  g->globals.restore(g->first_globals);
 }
 
 void load() {
@@ -359,6 +365,7 @@ void run_project() {
   if (!g->kernel)
     refuse("kernel_missing", "there is no kernel function " + op,
            "define extern \"C\" __global__ __aicore__ void " + op + "(...)");
+  g->globals = Globals(g->kernel);
   run_tiling();
   if (!g->launch.tiling_only) run_blocks(g->tiling.block_dim, call_kernel, nullptr);
 }
@@ -374,6 +381,7 @@ npu::Tensor launch_tensor(const TensorDescription& t) {
 
 // A direct-launch file: its host function launches the kernel.
 void run_host_function(void* function) {
+  g->globals = Globals(function);
   std::vector<npu::Tensor> tensors;
   for (std::uint32_t i = 0; i < g->launch.inputs + g->launch.outputs; ++i)
     tensors.push_back(launch_tensor(g->launch.tensor[i]));
@@ -387,7 +395,7 @@ void run_host_function(void* function) {
 void host_main() {
   emit(Op::kHello, abi::kAbiVersion);
   load();
-  void* host_function = ::dlsym(g->object, ("launch_" + std::string(g->launch.op)).c_str());
+  void* const host_function = ::dlsym(g->object, ("launch_" + std::string(g->launch.op)).c_str());
   if (g->ops.empty() && !g->tiling_function && host_function)
     run_host_function(host_function);
   else
