@@ -10,7 +10,11 @@ namespace evk_detail {
 constexpr std::uint32_t kBuffersMax = 32;
 
 // Not counted as the kernel's own scalar code: the engine charges queue operations as such.
+#ifdef __clang__
+#define EVK_LIBRARY_CODE __attribute__((noinline))
+#else
 #define EVK_LIBRARY_CODE __attribute__((noinline, no_sanitize_coverage))
+#endif
 
 struct QueueSlot {
   std::uint64_t addr = 0;
