@@ -137,8 +137,7 @@ std::uint64_t Core::unwritten_bytes(const GmTensor& output) const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> written;
   for (const auto& [index, block] : blocks_)
     for (const auto& r : block->gm_ranges)
-      if (r.write && r.lo >= output.base && r.lo < output.base + output.bytes)
-        written.emplace_back(r.lo, r.hi);
+      if (r.write && r.lo >= output.base && r.lo < output.base + output.bytes) written.emplace_back(r.lo, r.hi);
   std::sort(written.begin(), written.end());
   std::uint64_t covered = 0, at = output.base;
   for (const auto& [lo, hi] : written) {
