@@ -1,6 +1,8 @@
 #include "twin/engine/gm.h"
 
+#include <array>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/random.h"
@@ -10,6 +12,8 @@ namespace {
 
 constexpr std::uint64_t kGap = 1 << 20;  // between tensors: an overrun meets nothing
 constexpr std::uint64_t kAlign = 512;
+constexpr std::uint64_t kLazyBytes = 64 * 1024;
+constexpr std::size_t kWords = 251;  // a period that fits no tile
 
 std::uint32_t poison_word(std::uint64_t draw) {
   const auto low = static_cast<std::uint32_t>(draw);
@@ -26,25 +30,24 @@ std::uint32_t poison_word(std::uint64_t draw) {
 }  // namespace
 
 void fill_with_poison(std::byte* data, std::size_t bytes, std::uint64_t seed) {
-  // A short cycle of words: poison must be cheap, and a period of 251 words fits no tile.
-  std::uint32_t words[251];
+  std::array<std::uint32_t, kWords> words;
   Random random(seed);
   for (auto& word : words) word = poison_word(random.next());
-  std::size_t i = 0;
-  for (std::size_t at = 0; at < bytes; at += 4, i = i == 250 ? 0 : i + 1)
-    std::memcpy(data + at, &words[i], std::min<std::size_t>(4, bytes - at));
+  for (std::size_t at = 0; at < bytes; at += sizeof words)
+    std::memcpy(data + at, words.data(), std::min(sizeof words, bytes - at));
 }
 
 std::size_t GlobalMemory::add(std::string name, GmTensor::Kind kind, std::uint64_t bytes,
                               std::vector<std::byte> data) {
-  GmTensor tensor{std::move(name), kind, next_, bytes, {}};
-  if (move_data_) {
-    if (kind == GmTensor::Kind::kInput) {
-      tensor.data = std::move(data);
-    } else {
-      tensor.data.resize(bytes);
-      fill_with_poison(tensor.data.data(), bytes, mix(poison_, tensors_.size()));
-    }
+  GmTensor tensor{std::move(name), kind, tensors_.size(), next_, bytes, {}};
+  if (move_data_ && kind == GmTensor::Kind::kInput) tensor.data = std::move(data);
+  if (move_data_ && kind == GmTensor::Kind::kOutput) {
+    tensor.data.resize(bytes);
+    fill_with_poison(tensor.data.data(), bytes, mix(poison_, tensor.index));
+  }
+  if (move_data_ && kind == GmTensor::Kind::kWorkspace && bytes > 0) {
+    workspace_.bytes.reset(static_cast<std::byte*>(std::malloc(bytes)));
+    workspace_.poisoned.assign(bytes / kLazyBytes + 1, false);
   }
   next_ = (next_ + bytes + kGap + kAlign - 1) / kAlign * kAlign;
   tensors_.push_back(std::move(tensor));
@@ -53,12 +56,27 @@ std::size_t GlobalMemory::add(std::string name, GmTensor::Kind kind, std::uint64
 
 GmTensor* GlobalMemory::find(std::uint64_t addr, std::uint64_t bytes, const GmTensor** nearest) {
   for (auto& tensor : tensors_) {
-    if (addr < tensor.base || addr >= tensor.base + tensor.bytes + kGap / 2) continue;
+    if (addr < tensor.base || addr - tensor.base >= tensor.bytes + kGap / 2) continue;
     if (nearest) *nearest = &tensor;
     const std::uint64_t offset = addr - tensor.base;
     return offset <= tensor.bytes && bytes <= tensor.bytes - offset ? &tensor : nullptr;
   }
   return nullptr;
+}
+
+std::byte* GlobalMemory::at(GmTensor& tensor, std::uint64_t addr, std::uint64_t bytes) {
+  const std::uint64_t offset = addr - tensor.base;
+  if (tensor.kind != GmTensor::Kind::kWorkspace)
+    return tensor.data.empty() ? nullptr : tensor.data.data() + offset;
+  if (!workspace_.bytes) return nullptr;
+  for (std::uint64_t page = offset / kLazyBytes; page * kLazyBytes < offset + bytes; ++page) {
+    if (workspace_.poisoned[page]) continue;
+    workspace_.poisoned[page] = true;
+    const std::uint64_t begin = page * kLazyBytes;
+    fill_with_poison(workspace_.bytes.get() + begin, std::min(kLazyBytes, tensor.bytes - begin),
+                     mix(poison_, mix(tensor.index, page)));
+  }
+  return workspace_.bytes.get() + offset;
 }
 
 }  // namespace evk::twin

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,8 +18,9 @@ struct GmTensor {
   enum class Kind { kInput, kOutput, kWorkspace };
   std::string name;
   Kind kind = Kind::kInput;
+  std::size_t index = 0;  // among the tensors of the launch
   std::uint64_t base = 0, bytes = 0;
-  std::vector<std::byte> data;  // empty in timing-only runs
+  std::vector<std::byte> data;  // empty in timing-only runs, and of the workspace
 };
 
 class GlobalMemory {
@@ -30,14 +33,22 @@ class GlobalMemory {
   // The tensor that [addr, addr + bytes) lies in whole; null if there is none. `nearest` then names the
   // tensor that addr lies in or follows, if any.
   GmTensor* find(std::uint64_t addr, std::uint64_t bytes, const GmTensor** nearest = nullptr);
-  // Bytes at an address inside `tensor`; null in timing-only runs.
-  static std::byte* at(GmTensor& tensor, std::uint64_t addr) {
-    return tensor.data.empty() ? nullptr : tensor.data.data() + (addr - tensor.base);
-  }
+  // Where [addr, addr + bytes) of `tensor` is; null in timing-only runs. REQUIRES: find() gave the tensor.
+  std::byte* at(GmTensor& tensor, std::uint64_t addr, std::uint64_t bytes);
   std::vector<GmTensor>& tensors() { return tensors_; }
 
  private:
+  // The workspace may be large and hardly used: its pages are poisoned when they are first touched.
+  struct LazyMemory {
+    struct Free {
+      void operator()(std::byte* p) const { std::free(p); }
+    };
+    std::unique_ptr<std::byte, Free> bytes;
+    std::vector<bool> poisoned;
+  };
+
   std::vector<GmTensor> tensors_;
+  LazyMemory workspace_;
   bool move_data_;
   std::uint64_t poison_;
   std::uint64_t next_ = 0x10'0000'0000ULL;
