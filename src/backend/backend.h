@@ -55,6 +55,7 @@ struct RunResult {
   std::vector<Finding> findings;  // that decide; codes "twin.*" and "run.*"
   std::vector<Finding> notes;     // that do not
   std::vector<std::vector<std::byte>> outputs;  // whole if complete
+  std::vector<std::uint64_t> unwritten_bytes;   // of each output, also when no data move
   double latency_ns = 0;                        // kernel and launch
   bool simulated = true;
   Profile profile;

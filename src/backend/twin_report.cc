@@ -149,6 +149,7 @@ RunResult result_of(twin::RunReport report, const ChildEnd& child, const twin::D
   for (const twin::Finding& finding : report.findings)
     (finding.note ? out.notes : out.findings).push_back(finding_of(finding));
   out.outputs = std::move(report.outputs);
+  out.unwritten_bytes = std::move(report.unwritten_bytes);
   out.profile = profile_of(report.profile, device);
   out.latency_ns = report.profile.total_ns + report.profile.launch_ns;
   out.cycles = report.profile.total_cycles;

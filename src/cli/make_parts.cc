@@ -66,7 +66,7 @@ Result<std::unique_ptr<Generator>> make_generator(const RunOptions& options) {
 }
 
 Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const std::string& root,
-                                                const std::string& cache) {
+                                                const std::string& cache, std::unique_ptr<CaseReader> cases) {
   AscendCTwinConfig twin;
   twin.device_file = root + "/twin/devices/" + options.device + ".toml";
   twin.twin_dir = root + "/twin";
@@ -75,7 +75,7 @@ Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const
   EVK_TRY(auto backend, make_ascendc_twin(twin));
   VerifierConfig config;
   config.tolerance = options.tolerance == "paper" ? ToleranceKind::kPaper : ToleranceKind::kStrict;
-  return make_verifier(config, std::move(backend), make_pack_reader());
+  return make_verifier(config, std::move(backend), std::move(cases));
 }
 
 Result<std::unique_ptr<Workshop>> make_workshop(const RunOptions& options) {
@@ -83,7 +83,7 @@ Result<std::unique_ptr<Workshop>> make_workshop(const RunOptions& options) {
   EVK_TRY(workshop->root, resource_root());
   workshop->cache = options.cache.empty() ? default_cache_folder() : options.cache;
   EVK_TRY(workshop->generator, make_generator(options));
-  EVK_TRY(workshop->verifier, make_verifier(options, workshop->root, workshop->cache));
+  EVK_TRY(workshop->verifier, make_verifier(options, workshop->root, workshop->cache, make_pack_reader()));
   EVK_TRY(const auto templates, load_templates(workshop->root + "/prompts/ascendc"));
   workshop->prompt = [templates](const Task& task, const Context& context) {
     return build_prompt(task, context, templates);

@@ -11,6 +11,7 @@
 #include "core/generator.h"
 #include "core/verifier.h"
 #include "task/suite.h"
+#include "verify/case_data.h"
 
 namespace evk {
 
@@ -26,8 +27,9 @@ struct Workshop {
 };
 
 Result<std::unique_ptr<Generator>> make_generator(const RunOptions& options);
+// `cases` gives inputs and goldens: make_pack_reader() for tasks from packs.
 Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const std::string& root,
-                                                const std::string& cache);
+                                                const std::string& cache, std::unique_ptr<CaseReader> cases);
 Result<std::unique_ptr<Workshop>> make_workshop(const RunOptions& options);
 
 // Tells of long work, one line.

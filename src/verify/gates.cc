@@ -51,6 +51,16 @@ Finding measure_finding(double latency_ns, double floor_ns) {
   return finding;
 }
 
+// A kernel that leaves out work at the timed sizes, where no output is compared, is not faster but wrong.
+Finding unwritten_finding(const ShapeSet& shapes, std::size_t output, std::uint64_t bytes) {
+  Finding finding;
+  finding.code = "measure.unwritten";
+  finding.message = fmt::format("at the timed shapes (\"{}\") {} bytes of output {} are never written", shapes.id, bytes,
+                                shapes.outputs[output].name);
+  finding.remedy = "write every element of every output at every size";
+  return finding;
+}
+
 class MeasureGate final : public Gate {
  public:
   explicit MeasureGate(Backend& backend) : backend_(backend) {}
@@ -70,6 +80,9 @@ class MeasureGate final : public Gate {
       return std::optional<Outcome>(Unsteady{std::min(first.latency_ns, second.latency_ns),
                                              std::max(first.latency_ns, second.latency_ns)});
     }
+    for (std::size_t i = 0; i < first.unwritten_bytes.size(); ++i)
+      if (first.unwritten_bytes[i] > 0)
+        return std::optional<Outcome>(Faulted{{unwritten_finding(*shapes, i, first.unwritten_bytes[i])}});
     const double floor = backend_.floor_ns(output_bytes(*shapes));
     if (first.latency_ns < floor)
       return std::optional<Outcome>(Faulted{{measure_finding(first.latency_ns, floor)}});

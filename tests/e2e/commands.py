@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 COMMANDS = ['run', 'verify', 'tasks', 'tasks list', 'tasks probe', 'memory', 'memory stats', 'memory show', 'explain', 'report',
-            'doctor']
+            'redteam', 'doctor']
 
 
 def run(program, *arguments, code=0):

@@ -72,7 +72,8 @@ bool Core::in_chip_bounds(const abi::Operand& o, std::uint64_t lo, std::uint64_t
   const auto found = o.buf ? block_->buffers.find(o.buf) : block_->buffers.end();
   if (found == block_->buffers.end()) return true;
   const Buffer& b = found->second;
-  if (b.state == Buffer::State::kFree && b.was_freed && !findings_.again("buffer_use_after_free", loc_, b.loc))
+  if (b.state == Buffer::State::kFree && b.was_freed &&
+      !findings_.again("buffer_use_after_free", loc_, b.loc))
     fault("buffer_use_after_free", fmt::format("{} uses a tensor after FreeTensor", what),
           "call FreeTensor after the last use of the tensor", b.loc);
   if (b.space == o.space && lo >= b.addr && lo + bytes <= b.addr + b.bytes) return true;
@@ -140,7 +141,8 @@ void Core::hazard(HazardKind kind, int pipe, const Access& earlier, bool gm, std
     ++b.totals.inserted_syncs;
     acquire(pipe, release(earlier.pipe));
     if (gm && earlier.pipe == kS && kind == HazardKind::kReadAfterWrite)
-      note("cache_not_cleaned", "a copy reads GM that SetValue wrote: the scalar unit's cache may still hold it",
+      note("cache_not_cleaned",
+           "a copy reads GM that SetValue wrote: the scalar unit's cache may still hold it",
            "call DataCacheCleanAndInvalid between them", earlier.loc);
     return;
   }
@@ -152,10 +154,12 @@ void Core::hazard(HazardKind kind, int pipe, const Access& earlier, bool gm, std
                   pipe_name(earlier.pipe), kind == HazardKind::kWriteAfterRead ? "reads" : "writes");
   if (pipe == earlier.pipe && gm && b.atomic.kind != 0) return;  // atomic copies may meet
   if (pipe == earlier.pipe && gm)  // the copies mostly arrive in order; the documents do not promise it
-    return note("overlapping_copies", std::move(message), "separate the two copies by PipeBarrier", earlier.loc);
+    return note("overlapping_copies", std::move(message), "separate the two copies by PipeBarrier",
+                earlier.loc);
   fault(code, std::move(message),
-        pipe == earlier.pipe ? "separate the two instructions by PipeBarrier"
-                             : "order them: EnQue/DeQue the tensor, or SetFlag/WaitFlag between the two pipes",
+        pipe == earlier.pipe
+            ? "separate the two instructions by PipeBarrier"
+            : "order them: EnQue/DeQue the tensor, or SetFlag/WaitFlag between the two pipes",
         earlier.loc);
 }
 
@@ -168,6 +172,8 @@ void Core::touch(int pipe, const abi::Operand& o, const Range& range, bool write
   const bool gm = o.space == abi::Space::kGm;
   if (gm && range.tensor->kind == GmTensor::Kind::kInput) return;  // never written: nothing to order
   if (gm) note_gm(range, write);
+  if (gm && write)
+    range.tensor->written.mark(range.lo - range.tensor->base, range.lo - range.tensor->base + range.bytes);
   if (gm && b.gm_shadow.size() <= range.tensor->index) b.gm_shadow.resize(range.tensor->index + 1);
   Shadow& shadow = gm ? b.gm_shadow[range.tensor->index] : b.shadow[static_cast<std::size_t>(o.space)];
   const Access access{pipe, b.epoch[p], loc_};

@@ -75,8 +75,8 @@ class DataCache {
   std::array<std::uint64_t, 512> tags_{};
 };
 
-// The block's share of L2: lines of 512 bytes, four ways, the oldest replaced. What a block moved before and still has
-// there is not moved from HBM again.
+// The block's share of L2: lines of 512 bytes, four ways, the oldest replaced. What a block moved before and
+// still has there is not moved from HBM again.
 class SharedCache {
  public:
   static constexpr std::uint64_t kLineBytes = 512;
@@ -121,9 +121,9 @@ struct BlockTotals {
   std::uint64_t stream_hash = 0;
   std::uint32_t ub_peak = 0;
   std::uint64_t vector_instructions = 0, scalar_accesses = 0, inserted_syncs = 0, dma_count = 0;
-  std::uint64_t read_bytes = 0, write_bytes = 0;      // as the program asked
+  std::uint64_t read_bytes = 0, write_bytes = 0;                          // as the program asked
   double hbm_read_bytes = 0, cached_read_bytes = 0, bus_write_bytes = 0;  // as the bus moves
-  std::uint32_t phase = 0;  // SyncAll's passed
+  std::uint32_t phase = 0;                                                // SyncAll's passed
   std::vector<GmRange> gm_ranges;
 };
 

@@ -41,7 +41,8 @@ void pack_bits(const std::uint8_t* on, std::size_t n, std::byte* bits, std::size
   std::size_t i = 0;
   for (; i < n && (first + i) % 8 != 0; ++i) set_bit(bits, first + i, on[i] != 0);
   for (; i + 8 <= n; i += 8)  // the product moves byte k to bit 56 + k
-    bits[(first + i) / 8] = static_cast<std::byte>(read_as<std::uint64_t>(on + i) * 0x0102040810204080ULL >> 56);
+    bits[(first + i) / 8] =
+        static_cast<std::byte>(read_as<std::uint64_t>(on + i) * 0x0102040810204080ULL >> 56);
   for (; i < n; ++i) set_bit(bits, first + i, on[i] != 0);
 }
 
@@ -51,8 +52,8 @@ void unpack_bits(const std::byte* bits, std::size_t first, std::uint8_t* on, std
 }
 
 template <typename T>
-void compare_to_bits(CmpMode mode, std::byte* dst, std::size_t first, const T* a, const T* b, std::size_t b_step,
-                     std::size_t n) {
+void compare_to_bits(CmpMode mode, std::byte* dst, std::size_t first, const T* a, const T* b,
+                     std::size_t b_step, std::size_t n) {
   std::array<std::uint8_t, kChunk> on;
   for (std::size_t at = 0; at < n; at += kChunk) {
     const std::size_t m = std::min(kChunk, n - at);
@@ -62,8 +63,8 @@ void compare_to_bits(CmpMode mode, std::byte* dst, std::size_t first, const T* a
 }
 
 template <typename T>
-void choose(std::byte* dst, const std::uint8_t* on, const std::byte* a, const std::byte* b, std::size_t b_step,
-            std::size_t n) {
+void choose(std::byte* dst, const std::uint8_t* on, const std::byte* a, const std::byte* b,
+            std::size_t b_step, std::size_t n) {
   T* d = as<T>(dst);
   const T *x = as<T>(a), *y = as<T>(b);
 #pragma GCC ivdep

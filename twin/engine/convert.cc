@@ -24,17 +24,28 @@ struct Conversion {
 };
 // Where nothing can be lost, the modes are all alike: the device's table lists one, kernels write any.
 constexpr Conversion kConversions[] = {
-    {DType::kI8, DType::kF16, kNone | kFive},          {DType::kU8, DType::kF16, kNone | kFive},
-    {DType::kI16, DType::kF16, kNone | kFive},         {DType::kI16, DType::kF32, kNone | kFive},
-    {DType::kF16, DType::kI8, kNone | kFive},          {DType::kF16, DType::kU8, kNone | kFive},
-    {DType::kF16, DType::kI16, kFive},                 {DType::kF16, DType::kI32, kFive},
-    {DType::kF16, DType::kF32, kNone | kFive},         {DType::kBf16, DType::kF32, kNone | kFive},
-    {DType::kBf16, DType::kI32, kFive},                {DType::kI32, DType::kI16, kNone | kFive},
-    {DType::kI32, DType::kF16, kNone | kFive},         {DType::kI32, DType::kF32, kNone | kFive},
-    {DType::kI32, DType::kI64, kNone | kFive},         {DType::kF32, DType::kI16, kFive},
-    {DType::kF32, DType::kI32, kFive},                 {DType::kF32, DType::kI64, kFive},
-    {DType::kF32, DType::kF32, kFive},                 {DType::kF32, DType::kBf16, kFive},
-    {DType::kF32, DType::kF16, kNone | kFive | kOdd},  {DType::kI64, DType::kI32, kNone | kFive},
+    {DType::kI8, DType::kF16, kNone | kFive},
+    {DType::kU8, DType::kF16, kNone | kFive},
+    {DType::kI16, DType::kF16, kNone | kFive},
+    {DType::kI16, DType::kF32, kNone | kFive},
+    {DType::kF16, DType::kI8, kNone | kFive},
+    {DType::kF16, DType::kU8, kNone | kFive},
+    {DType::kF16, DType::kI16, kFive},
+    {DType::kF16, DType::kI32, kFive},
+    {DType::kF16, DType::kF32, kNone | kFive},
+    {DType::kBf16, DType::kF32, kNone | kFive},
+    {DType::kBf16, DType::kI32, kFive},
+    {DType::kI32, DType::kI16, kNone | kFive},
+    {DType::kI32, DType::kF16, kNone | kFive},
+    {DType::kI32, DType::kF32, kNone | kFive},
+    {DType::kI32, DType::kI64, kNone | kFive},
+    {DType::kF32, DType::kI16, kFive},
+    {DType::kF32, DType::kI32, kFive},
+    {DType::kF32, DType::kI64, kFive},
+    {DType::kF32, DType::kF32, kFive},
+    {DType::kF32, DType::kBf16, kFive},
+    {DType::kF32, DType::kF16, kNone | kFive | kOdd},
+    {DType::kI64, DType::kI32, kNone | kFive},
     {DType::kI64, DType::kF32, kNone | kFive},
 };
 
@@ -103,16 +114,20 @@ template <int immediate>
 void floats_to_halves(const float* src, std::uint16_t* dst, std::size_t n) {
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + i), _mm256_cvtps_ph(_mm256_loadu_ps(src + i), immediate));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(src + i), immediate));
   for (; i < n; ++i) dst[i] = static_cast<std::uint16_t>(_cvtss_sh(src[i], immediate));
 }
 
 void narrow_by_mode(DType to, std::byte* dst, const float* src, RoundMode mode, std::size_t n) {
   auto* out = as<std::uint16_t>(dst);
   if (mode == RoundMode::kNone || mode == RoundMode::kRint) return narrow(to, src, dst, n);
-  if (to == DType::kF16 && mode == RoundMode::kFloor) return floats_to_halves<_MM_FROUND_TO_NEG_INF>(src, out, n);
-  if (to == DType::kF16 && mode == RoundMode::kCeil) return floats_to_halves<_MM_FROUND_TO_POS_INF>(src, out, n);
-  if (to == DType::kF16 && mode == RoundMode::kTrunc) return floats_to_halves<_MM_FROUND_TO_ZERO>(src, out, n);
+  if (to == DType::kF16 && mode == RoundMode::kFloor)
+    return floats_to_halves<_MM_FROUND_TO_NEG_INF>(src, out, n);
+  if (to == DType::kF16 && mode == RoundMode::kCeil)
+    return floats_to_halves<_MM_FROUND_TO_POS_INF>(src, out, n);
+  if (to == DType::kF16 && mode == RoundMode::kTrunc)
+    return floats_to_halves<_MM_FROUND_TO_ZERO>(src, out, n);
   for (std::size_t i = 0; i < n; ++i) out[i] = narrowed(src[i], to, mode);
 }
 

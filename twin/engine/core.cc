@@ -33,13 +33,14 @@ std::string text_of(const std::byte* bulk, std::uint64_t bytes, std::uint32_t av
 std::uint64_t hash_of(const abi::Record& r) {
   const bool scalar_is_data = r.op >= Op::kAdd || r.op == Op::kSetValue || r.op == Op::kInitGm;
   std::uint64_t h = static_cast<std::uint64_t>(r.op) | static_cast<std::uint64_t>(r.form) << 16 |
-                    std::uint64_t{r.operands} << 24 | std::uint64_t{r.mode} << 32 | std::uint64_t{r.flags} << 48;
+                    std::uint64_t{r.operands} << 24 | std::uint64_t{r.mode} << 32 |
+                    std::uint64_t{r.flags} << 48;
   const auto fold = [&](std::uint64_t v) { h = (h ^ v) * 0x9e3779b97f4a7c15ULL, h ^= h >> 29; };
   for (int i = 0; i < r.operands; ++i) {
     const abi::Operand& o = r.operand[i];
     fold(o.addr);
-    fold(std::uint64_t{o.bytes} << 32 | std::uint64_t{o.buf} << 16 | static_cast<std::uint64_t>(o.space) << 8 |
-         static_cast<std::uint64_t>(o.dtype));
+    fold(std::uint64_t{o.bytes} << 32 | std::uint64_t{o.buf} << 16 |
+         static_cast<std::uint64_t>(o.space) << 8 | static_cast<std::uint64_t>(o.dtype));
   }
   for (int i = 0; i < 6; ++i)
     if (i != 2 || !scalar_is_data)
@@ -152,15 +153,16 @@ void Core::dispatch(const abi::Record& r, Answer& answer) {
   }
   if ((r.op >= Op::kAdd && r.op < Op::kSetMask) || r.op == Op::kCopy) return vector(r);
   fault("unsupported_instruction",
-        fmt::format("the twin has no instruction number {}", static_cast<int>(r.op)), "use another instruction");
+        fmt::format("the twin has no instruction number {}", static_cast<int>(r.op)),
+        "use another instruction");
 }
 
 Engine::Answer Core::life(const abi::Record& r, const std::byte* bulk, std::uint32_t bulk_bytes) {
   switch (r.op) {
     case Op::kHello:
       if (r.a[0] == abi::kAbiVersion) return {};
-      findings_.add("bad_record", "the program speaks another version of the interface", "compile it again", 0,
-                    -1);
+      findings_.add("bad_record", "the program speaks another version of the interface", "compile it again",
+                    0, -1);
       return kStop;
     case Op::kLocation:
       findings_.declare(r.a[0], text_of(bulk, r.a[1], bulk_bytes));
@@ -173,7 +175,8 @@ Engine::Answer Core::life(const abi::Record& r, const std::byte* bulk, std::uint
       end_block();
       return {};
     case Op::kBlockSwitch: {
-      const auto found = r.a[0] <= kBlockDimMax ? live_.find(static_cast<std::uint32_t>(r.a[0])) : live_.end();
+      const auto found =
+          r.a[0] <= kBlockDimMax ? live_.find(static_cast<std::uint32_t>(r.a[0])) : live_.end();
       block_ = found == live_.end() ? nullptr : found->second.get();
       return {};
     }

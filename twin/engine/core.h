@@ -1,9 +1,9 @@
 // The engine proper: one object executes all records of a launch. Split over several files by what the
 // records do.
 //
-// Every instruction goes the same way: its fields are checked; the ranges that it touches are checked (bounds, buffers,
-// alignment) and located; the touches are checked for order against the shadows; the data are moved or computed; the
-// clocks advance. A refused instruction ends after its finding and moves nothing.
+// Every instruction goes the same way: its fields are checked; the ranges that it touches are checked
+// (bounds, buffers, alignment) and located; the touches are checked for order against the shadows; the data
+// are moved or computed; the clocks advance. A refused instruction ends after its finding and moves nothing.
 #pragma once
 
 #include <map>
@@ -33,8 +33,8 @@ class Core final : public Engine {
  private:
   static constexpr int kS = 0, kV = 1, kMte2 = 4, kMte3 = 5;
 
-  // One stretch of elements of an instruction, contiguous in every operand: offsets in bytes from the operands'
-  // addresses, and the index of its first element among all that the instruction names.
+  // One stretch of elements of an instruction, contiguous in every operand: offsets in bytes from the
+  // operands' addresses, and the index of its first element among all that the instruction names.
   struct Piece {
     std::uint64_t at[3] = {};  // dst, src0, src1
     std::uint64_t n = 0;
@@ -83,7 +83,8 @@ class Core final : public Engine {
   void barrier_all();
   void sync_all();
   void leaks();
-  // Charges an instruction to its pipe; its result is there `latency` after the pipe is free again. The start.
+  // Charges an instruction to its pipe; its result is there `latency` after the pipe is free again. The
+  // start.
   double run_on(int pipe, double cycles, double latency = 0);
   void scalar(double cycles);
   LineCost& line_cost();

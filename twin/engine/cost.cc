@@ -52,13 +52,16 @@ CostModel::CostModel(const Device& device, std::uint32_t blocks) {
   load_rate_ = std::min(at("mte2.bytes_per_cycle"), at("gm.read_bytes_per_cycle") / active);
   load_cached_rate_ = std::min(at("mte2.cached_bytes_per_cycle"), at("gm.total_bytes_per_cycle") / active);
   store_rate_ = std::min(at("mte3.bytes_per_cycle"), at("gm.write_bytes_per_cycle") / active);
-  sector_ = static_cast<std::uint64_t>(at("gm.sector_bytes")), line_ = static_cast<std::uint64_t>(at("gm.line_bytes"));
+  sector_ = static_cast<std::uint64_t>(at("gm.sector_bytes")),
+  line_ = static_cast<std::uint64_t>(at("gm.line_bytes"));
   l2_share_bytes_ = static_cast<std::uint64_t>(at("memory.l2_bytes") / active);
 }
 
 VectorCost CostModel::vector(Op op, DType dtype) const {
   const bool half = dtype == DType::kF16;
-  const auto by_type = [&](VectorCost c) { return half ? VectorCost{c.head, c.per_repeat * half_factor_} : c; };
+  const auto by_type = [&](VectorCost c) {
+    return half ? VectorCost{c.head, c.per_repeat * half_factor_} : c;
+  };
   switch (op) {
     case Op::kDiv:
       return half ? divide_half_ : divide_;
@@ -109,7 +112,8 @@ double CostModel::bank_cycles_of_repeat(const Walk& dst, const Walk* source, int
   for (int s = 0; s < sources; ++s) {
     if (s == 1 && source[1] == source[0]) break;  // one read serves both
     broadcast = broadcast || source[s].block_stride == 0;
-    for (std::uint64_t i = 0; i < blocks_in(source[s]); ++i) ++reads[block_of(source[s], repeat, i) % kGroups];
+    for (std::uint64_t i = 0; i < blocks_in(source[s]); ++i)
+      ++reads[block_of(source[s], repeat, i) % kGroups];
   }
   for (std::uint64_t i = 0; i < blocks_in(dst); ++i) ++writes[block_of(dst, repeat, i) % kGroups];
   for (int s = 0; s < sources && !read_write; ++s) {

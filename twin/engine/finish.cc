@@ -51,15 +51,17 @@ void Core::conflicts_between_blocks() {
       return t.range->phase != now.range->phase || t.range->hi <= now.range->lo;
     });
     for (const Touch& before : open) {
-      if (!conflict(before, now) || findings_.again("block_conflict", now.range->loc, before.range->loc)) continue;
+      if (!conflict(before, now) || findings_.again("block_conflict", now.range->loc, before.range->loc))
+        continue;
       const GmTensor* tensor = gm_.find(now.range->lo, 1);
       const std::uint64_t base = tensor ? tensor->base : 0;
-      findings_.add("block_conflict",
-                    fmt::format("blocks {} and {} both touch bytes {} to {} of {}, and one of them writes",
-                                before.block, now.block, now.range->lo - base,
-                                std::min(before.range->hi, now.range->hi) - base, tensor ? tensor->name : "GM"),
-                    "give each block a part of its own, or separate the accesses by SyncAll", now.range->loc,
-                    static_cast<int>(now.block), before.range->loc);
+      findings_.add(
+          "block_conflict",
+          fmt::format("blocks {} and {} both touch bytes {} to {} of {}, and one of them writes",
+                      before.block, now.block, now.range->lo - base,
+                      std::min(before.range->hi, now.range->hi) - base, tensor ? tensor->name : "GM"),
+          "give each block a part of its own, or separate the accesses by SyncAll", now.range->loc,
+          static_cast<int>(now.block), before.range->loc);
     }
     if (open.size() < kOpenMax) open.push_back(now);
   }
@@ -72,8 +74,8 @@ std::string Core::stream_hash() const {
   return fmt::format("{:016x}", h);
 }
 
-// Cycles that the shared memory needs for all that the blocks moved. L2 keeps what is written as long as there is room;
-// beyond, it goes to HBM.
+// Cycles that the shared memory needs for all that the blocks moved. L2 keeps what is written as long as
+// there is room; beyond, it goes to HBM.
 double Core::copies_of_all_blocks(RunProfile& p) const {
   double hbm_reads = 0, cached_reads = 0, writes = 0;
   for (const auto& [index, t] : ended_) {
@@ -110,7 +112,8 @@ RunProfile Core::profile() const {
   double sum = 0, slowest = 0, beside_copies = 0, bank = 0;
   std::array<double, abi::kPipes> busy{};
   for (const auto& [index, t] : ended_) {
-    *std::min_element(core.begin(), core.end()) += t.end_cycle;  // the core that is free first takes the next block
+    *std::min_element(core.begin(), core.end()) +=
+        t.end_cycle;  // the core that is free first takes the next block
     sum += t.end_cycle;
     slowest = std::max(slowest, t.end_cycle);
     beside_copies += std::max(0.0, t.end_cycle - t.copy_cycles);
@@ -122,7 +125,8 @@ RunProfile Core::profile() const {
     p.inserted_syncs += t.inserted_syncs;
     p.ub_peak_bytes = std::max(p.ub_peak_bytes, t.ub_peak);
   }
-  // Equal blocks move in step: while they compute, the shared memory idles, unless copies overlap the computing.
+  // Equal blocks move in step: while they compute, the shared memory idles, unless copies overlap the
+  // computing.
   const double by_memory = copies_of_all_blocks(p) + beside_copies / static_cast<double>(cores);
   const double total = std::max(*std::max_element(core.begin(), core.end()), by_memory);
   p.total_cycles = static_cast<std::uint64_t>(std::min(total, 0x1p62));
@@ -145,15 +149,19 @@ RunReport Core::finish(RunEnd end) {
   if (runaway_) end = RunEnd::kRunaway;
   if (end == RunEnd::kComplete && !launch_.tiling_only && ended_.size() != block_dim_) {
     end = RunEnd::kAborted;
-    findings_.add("block_ended_early", fmt::format("{} of {} blocks ran to their end", ended_.size(), block_dim_),
+    findings_.add("block_ended_early",
+                  fmt::format("{} of {} blocks ran to their end", ended_.size(), block_dim_),
                   "let every block return from the kernel", last_loc_, -1);
   }
   conflicts_between_blocks();
   report.end = end;
   report.profile = profile();
   report.findings = findings_.take();
-  for (auto& tensor : gm_.tensors())
-    if (tensor.kind == GmTensor::Kind::kOutput) report.outputs.push_back(std::move(tensor.data));
+  for (auto& tensor : gm_.tensors()) {
+    if (tensor.kind != GmTensor::Kind::kOutput) continue;
+    report.unwritten_bytes.push_back(tensor.written.unwritten());
+    report.outputs.push_back(std::move(tensor.data));
+  }
   report.tiling_key = tiling_key_;
   report.workspace_bytes = workspace_bytes_;
   report.printed = std::move(printed_);

@@ -37,9 +37,39 @@ void fill_with_poison(std::byte* data, std::size_t bytes, std::uint64_t seed) {
     std::memcpy(data + at, words.data(), std::min(sizeof words, bytes - at));
 }
 
+void WrittenMap::mark(std::uint64_t lo, std::uint64_t hi) {
+  if (pages_.empty() && hi > lo) pages_.resize((bytes_ + kPageBytes - 1) / kPageBytes);
+  for (std::uint64_t at = lo; at < hi;) {
+    const std::uint64_t begin = at / kPageBytes * kPageBytes, size = std::min(kPageBytes, bytes_ - begin),
+                        end = std::min(hi, begin + size);
+    Page& page = pages_[at / kPageBytes];
+    if (page.written == 0 && end - at == size) {
+      page.written = static_cast<std::uint32_t>(size);
+      unwritten_ -= size;
+    } else if (page.written < size) {
+      mark_part(page, at - begin, end - begin);
+      if (page.written == size) page.bits.reset();
+    }
+    at = end;
+  }
+}
+
+void WrittenMap::mark_part(Page& page, std::uint64_t lo, std::uint64_t hi) {
+  if (!page.bits) page.bits = std::make_unique<Bits>();
+  for (std::uint64_t word = lo / 64; word * 64 < hi; ++word) {
+    const std::uint64_t from = std::max(lo, word * 64) - word * 64,
+                        to = std::min(hi, word * 64 + 64) - word * 64;
+    const std::uint64_t mask = (to == 64 ? ~0ull : (1ull << to) - 1) & ~((1ull << from) - 1);
+    const auto fresh = static_cast<std::uint32_t>(std::popcount(mask & ~(*page.bits)[word]));
+    (*page.bits)[word] |= mask;
+    page.written += fresh;
+    unwritten_ -= fresh;
+  }
+}
+
 std::size_t GlobalMemory::add(std::string name, GmTensor::Kind kind, std::uint64_t bytes,
                               std::vector<std::byte> data) {
-  GmTensor tensor{std::move(name), kind, tensors_.size(), next_, bytes, {}};
+  GmTensor tensor{std::move(name), kind, tensors_.size(), next_, bytes, WrittenMap(bytes), {}};
   if (move_data_ && kind == GmTensor::Kind::kInput) tensor.data = std::move(data);
   if (move_data_ && kind == GmTensor::Kind::kOutput) {
     tensor.data.resize(bytes);

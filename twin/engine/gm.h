@@ -2,6 +2,7 @@
 // next.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,12 +15,33 @@
 
 namespace evk::twin {
 
+// Which bytes of a tensor were written: exact, at one bit a byte where a page is written in part.
+class WrittenMap {
+ public:
+  explicit WrittenMap(std::uint64_t bytes = 0) : bytes_(bytes), unwritten_(bytes) {}
+  // REQUIRES: lo <= hi <= the tensor's bytes.
+  void mark(std::uint64_t lo, std::uint64_t hi);
+  std::uint64_t unwritten() const { return unwritten_; }
+
+ private:
+  static constexpr std::uint64_t kPageBytes = 4096;
+  using Bits = std::array<std::uint64_t, kPageBytes / 64>;
+  struct Page {
+    std::uint32_t written = 0;
+    std::unique_ptr<Bits> bits;  // while it is written in part
+  };
+  void mark_part(Page& page, std::uint64_t lo, std::uint64_t hi);
+  std::uint64_t bytes_, unwritten_;
+  std::vector<Page> pages_;  // empty until something is written
+};
+
 struct GmTensor {
   enum class Kind { kInput, kOutput, kWorkspace };
   std::string name;
   Kind kind = Kind::kInput;
   std::size_t index = 0;  // among the tensors of the launch
   std::uint64_t base = 0, bytes = 0;
+  WrittenMap written{};         // of outputs
   std::vector<std::byte> data;  // empty in timing-only runs, and of the workspace
 };
 

@@ -26,8 +26,8 @@ std::size_t Shadow::first_ending_after(std::uint64_t at) {
   };
   if (fits(hint_)) return hint_;
   if (fits(hint_ + 1)) return ++hint_;
-  const auto found = std::partition_point(list_.begin(), list_.end(),
-                                          [&](const Interval& i) { return i.hi <= at; });
+  const auto found =
+      std::partition_point(list_.begin(), list_.end(), [&](const Interval& i) { return i.hi <= at; });
   return hint_ = static_cast<std::size_t>(found - list_.begin());
 }
 

@@ -1,10 +1,11 @@
 // Happens-before between the pipes of one core, and the shadow of a memory: who wrote and read each byte
 // last.
 //
-// A pipe numbers its epochs; one ends where others can wait for it (a flag, a barrier). Component q of pipe p's
-// clock is the last epoch of q that is known to be complete whenever p executes its next instruction. So an
-// access of pipe q in epoch e happened before p's next one if clock_of_p[q] >= e, also for q == p: issue in
-// order alone does not complete an earlier instruction (FastTrack, with completion in place of program order).
+// A pipe numbers its epochs; one ends where others can wait for it (a flag, a barrier). Component q of pipe
+// p's clock is the last epoch of q that is known to be complete whenever p executes its next instruction. So
+// an access of pipe q in epoch e happened before p's next one if clock_of_p[q] >= e, also for q == p: issue
+// in order alone does not complete an earlier instruction (FastTrack, with completion in place of program
+// order).
 #pragma once
 
 #include <algorithm>
@@ -47,7 +48,8 @@ class Shadow {
     if (at < list_.size() && list_[at].lo <= lo && hi <= list_[at].hi) {
       const Interval& i = list_[at];
       const Reader& r = i.reader[static_cast<std::size_t>(access.pipe)];
-      if (i.written && r.epoch == access.epoch && r.loc == access.loc && is_ordered(writer_of(i), access, clock))
+      if (i.written && r.epoch == access.epoch && r.loc == access.loc &&
+          is_ordered(writer_of(i), access, clock))
         return;  // nothing new: the common case of a tile read piece by piece
     }
     update(at, lo, hi, [&](Interval& i) {
@@ -60,7 +62,8 @@ class Shadow {
   }
 
   template <typename OnHazard>
-  void write(std::uint64_t lo, std::uint64_t hi, const Access& access, const Clock& clock, OnHazard&& hazard) {
+  void write(std::uint64_t lo, std::uint64_t hi, const Access& access, const Clock& clock,
+             OnHazard&& hazard) {
     update(first_ending_after(lo), lo, hi, [&](Interval& i) {
       if (i.written && !is_ordered(writer_of(i), access, clock))
         hazard(HazardKind::kWriteAfterWrite, writer_of(i), i.lo, i.hi);

@@ -20,7 +20,9 @@ const char* const kDestination = "the destination of a copy";
 std::uint64_t low32(std::uint64_t v) { return v & 0xffffffffu; }
 std::uint64_t high32(std::uint64_t v) { return v >> 32; }
 std::uint64_t up32(std::uint64_t bytes) { return (bytes + 31) / 32 * 32; }
-std::uint64_t element_bytes(const abi::Operand& o) { return std::max<std::uint32_t>(1, abi::bytes_of(o.dtype)); }
+std::uint64_t element_bytes(const abi::Operand& o) {
+  return std::max<std::uint32_t>(1, abi::bytes_of(o.dtype));
+}
 
 }  // namespace
 
@@ -34,8 +36,8 @@ void Core::data_copy(const abi::Record& r) {
   if (by_count && bytes % 32 != 0) {
     if (!findings_.again("datacopy_count_rounded", loc_))
       note("datacopy_count_rounded",
-           fmt::format("DataCopy of {} bytes copies {}: the length is rounded down to a multiple of 32", bytes,
-                       bytes / 32 * 32),
+           fmt::format("DataCopy of {} bytes copies {}: the length is rounded down to a multiple of 32",
+                       bytes, bytes / 32 * 32),
            "copy tails by DataCopyPad");
     bytes = bytes / 32 * 32;
   }
@@ -43,13 +45,14 @@ void Core::data_copy(const abi::Record& r) {
     if (!by_count) note("copy_empty", "a copy of zero blocks or zero length does nothing");
     return scalar(cost_->issue);
   }
-  if (count > kPiecesMax || (!by_count && (bytes > kBlocksMax * 32 || src_gap > kBlocksMax * 32 ||
-                                           dst_gap > kBlocksMax * 32)))
-    return fault("copy_limits",
-                 fmt::format("{} blocks of {} bytes with gaps of {} and {}; {} blocks, lengths and gaps of {} bytes "
-                             "are possible",
-                             count, bytes, src_gap, dst_gap, kPiecesMax, kBlocksMax * 32),
-                 "split the copy");
+  if (count > kPiecesMax ||
+      (!by_count && (bytes > kBlocksMax * 32 || src_gap > kBlocksMax * 32 || dst_gap > kBlocksMax * 32)))
+    return fault(
+        "copy_limits",
+        fmt::format("{} blocks of {} bytes with gaps of {} and {}; {} blocks, lengths and gaps of {} bytes "
+                    "are possible",
+                    count, bytes, src_gap, dst_gap, kPiecesMax, kBlocksMax * 32),
+        "split the copy");
   if (!aligned(src, "the source of DataCopy") || !aligned(dst, "the destination of DataCopy")) return;
   const Rows rows{count, bytes, bytes + src_gap, bytes + dst_gap, 0, bytes, 0, Rows::Fill::kNone};
   const bool from_gm = src.space == abi::Space::kGm, to_gm = dst.space == abi::Space::kGm;
@@ -65,8 +68,8 @@ void Core::data_copy_pad(const abi::Record& r) {
                       dst_stride = high32(r.a[1]);
   if (count > kPiecesMax || bytes > kPieceBytesMax)
     return fault("copy_limits",
-                 fmt::format("DataCopyPad of {} blocks of {} bytes; {} blocks of {} bytes are possible", count,
-                             bytes, kPiecesMax, kPieceBytesMax),
+                 fmt::format("DataCopyPad of {} blocks of {} bytes; {} blocks of {} bytes are possible",
+                             count, bytes, kPiecesMax, kPieceBytesMax),
                  "split the copy");
   if (count == 0 || bytes == 0) {
     note("copy_empty", "a copy of zero blocks or zero length does nothing");
@@ -77,9 +80,10 @@ void Core::data_copy_pad(const abi::Record& r) {
     const std::uint64_t size = element_bytes(dst), left = (r.a[2] & 0xffff) * size,
                         right = (r.a[2] >> 16 & 0xffff) * size, row = up32(bytes + left + right);
     if (left > 32 || right > 32)
-      return fault("copy_limits", "DataCopyPad fills at most 32 bytes on each side", "fill more by Duplicate");
+      return fault("copy_limits", "DataCopyPad fills at most 32 bytes on each side",
+                   "fill more by Duplicate");
     const bool pad = (r.a[2] >> 32) & 1;
-    const auto fill = pad                      ? Rows::Fill::kValue
+    const auto fill = pad                       ? Rows::Fill::kValue
                       : left == 0 && right == 0 ? Rows::Fill::kFirstElement
                                                 : Rows::Fill::kNone;
     return load_rows(r, {count, bytes, bytes + src_stride, row + dst_stride * 32, left, row, r.a[3], fill});
@@ -90,10 +94,12 @@ void Core::data_copy_pad(const abi::Record& r) {
   fault("copy_path", "DataCopyPad copies between GM and a LocalTensor", "use DataCopy within the chip");
 }
 
-// What stands around the data in a row of the chip's memory: the padding value, or copies of the first element.
+// What stands around the data in a row of the chip's memory: the padding value, or copies of the first
+// element.
 void Core::fill_row(const Range& to, const Rows& rows, std::uint64_t size, const std::byte* first) {
   if (rows.fill == Rows::Fill::kNone || rows.row_bytes == rows.bytes) return;
-  const auto* value = rows.fill == Rows::Fill::kValue ? reinterpret_cast<const std::byte*>(&rows.pad_bits) : first;
+  const auto* value =
+      rows.fill == Rows::Fill::kValue ? reinterpret_cast<const std::byte*>(&rows.pad_bits) : first;
   const auto fill = [&](std::uint64_t from, std::uint64_t end) {
     for (std::uint64_t at = from; at + size <= end; at += size) std::memcpy(to.data + at, value, size);
   };

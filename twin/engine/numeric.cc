@@ -16,7 +16,8 @@ inline float power_of_two(std::int32_t k) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(k + 127) << 23);
 }
 
-// e^x = 2^k e^r with |r| <= ln(2)/2; e^r = 1 + r + r^2 p(r), p fitted for the least largest relative error (5e-11).
+// e^x = 2^k e^r with |r| <= ln(2)/2; e^r = 1 + r + r^2 p(r), p fitted for the least largest relative error
+// (5e-11).
 inline float exp_element(float x) {
   const float clamped = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x;  // beyond, float has inf and 0 only
   const float shifted = std::fma(clamped, kLog2E, 12582912.0f);         // 1.5 * 2^23: rounds to an integer

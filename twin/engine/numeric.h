@@ -31,7 +31,8 @@ double rounded(double value, abi::RoundMode mode);
 // `value` rounded to the target's precision by the mode (kF16, kBf16), as bits.
 std::uint16_t narrowed(float value, abi::DType to, abi::RoundMode mode);
 
-// The device's estimates keep so many bits of the significand: a relative error up to 1.2e-4 (float), 1e-3 (half).
+// The device's estimates keep so many bits of the significand: a relative error up to 1.2e-4 (float), 1e-3
+// (half).
 inline float estimate(float exact, bool half) {
   const std::uint32_t drop = half ? 14 : 11;
   const auto bits = std::bit_cast<std::uint32_t>(exact);

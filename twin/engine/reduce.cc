@@ -21,7 +21,8 @@ const char* const kDestination = "the destination of a reduction";
 
 bool in(Op op, Op first, Op last) { return op >= first && op <= last; }
 bool is_sum(Op op) {
-  return op == Op::kReduceSum || op == Op::kWholeReduceSum || op == Op::kBlockReduceSum || op == Op::kPairReduceSum;
+  return op == Op::kReduceSum || op == Op::kWholeReduceSum || op == Op::kBlockReduceSum ||
+         op == Op::kPairReduceSum;
 }
 bool is_max(Op op) { return op == Op::kReduceMax || op == Op::kWholeReduceMax || op == Op::kBlockReduceMax; }
 
@@ -57,10 +58,12 @@ bool chosen_bit(const abi::Record& r, std::uint64_t repeat, std::uint64_t i, std
 }  // namespace
 
 void Core::reduce(const abi::Record& r) {
-  if (r.operands < 2 || r.form == abi::Form::kNone) return fault("bad_record", "a reduction without operands");
+  if (r.operands < 2 || r.form == abi::Form::kNone)
+    return fault("bad_record", "a reduction without operands");
   const DType dtype = r.operand[1].dtype;
   if ((dtype != DType::kF32 && dtype != DType::kF16) || r.operand[0].dtype != dtype)
-    return fault("dtype_unsupported", "reductions exist for float and half on this device, from and to one type",
+    return fault("dtype_unsupported",
+                 "reductions exist for float and half on this device, from and to one type",
                  "Cast to float first");
   if (r.operand[0].space == abi::Space::kGm || r.operand[1].space == abi::Space::kGm)
     return fault("vector_on_gm", "an operand of a reduction lies in GM", "copy it to a LocalTensor first");
@@ -87,8 +90,8 @@ bool Core::visit_source(const abi::Record& r, Visit visit) {
   return true;
 }
 
-// Within a repeat by the hardware's adder tree. The repeats' sums are added one after the other if the elements were
-// given by count, and by trees again if by mask and repeat.
+// Within a repeat by the hardware's adder tree. The repeats' sums are added one after the other if the
+// elements were given by count, and by trees again if by mask and repeat.
 float Core::sum_of(const abi::Record& r, bool& ok) {
   const DType dtype = r.operand[1].dtype;
   const std::uint64_t size = abi::bytes_of(dtype), per_repeat = kRepeatBytes / size;
@@ -173,7 +176,8 @@ void Core::reduce_to_one(const abi::Record& r) {
 }
 
 // The chosen elements of one repeat, at their places. False if refused.
-bool Core::load_repeat(const abi::Record& r, std::uint64_t repeat, std::byte* values, std::vector<bool>& chosen) {
+bool Core::load_repeat(const abi::Record& r, std::uint64_t repeat, std::byte* values,
+                       std::vector<bool>& chosen) {
   const abi::Strides s = abi::unpack_strides(r.a[3], r.a[4]);
   const std::uint64_t size = abi::bytes_of(r.operand[1].dtype), per_block = kBlockBytes / size;
   for (std::uint64_t block = 0; block < 8; ++block) {
@@ -183,8 +187,8 @@ bool Core::load_repeat(const abi::Record& r, std::uint64_t repeat, std::byte* va
       any = any || chosen[i];
     }
     if (!any) continue;
-    const Range src = range(r.operand[1], (repeat * s.src0_repeat + block * s.src0_block) * kBlockBytes, kBlockBytes,
-                            false, kSource);
+    const Range src = range(r.operand[1], (repeat * s.src0_repeat + block * s.src0_block) * kBlockBytes,
+                            kBlockBytes, false, kSource);
     if (!src.ok) return false;
     touch(kV, r.operand[1], src, false);
     if (src.data) std::memcpy(values + block * kBlockBytes, src.data, kBlockBytes);
@@ -200,8 +204,8 @@ bool Core::reduce_one_repeat(const abi::Record& r, std::uint64_t repeat) {
   std::vector<bool> chosen(per_repeat);
   if (!load_repeat(r, repeat, values.data(), chosen)) return false;
   const std::uint64_t dst_repeat = abi::unpack_strides(r.a[3], r.a[4]).dst_repeat;
-  const Range dst =
-      range(r.operand[0], repeat * dst_repeat * g.step * size, g.results * g.width * size, true, kDestination);
+  const Range dst = range(r.operand[0], repeat * dst_repeat * g.step * size, g.results * g.width * size, true,
+                          kDestination);
   if (!dst.ok) return false;
   touch(kV, r.operand[0], dst, true);
   if (!dst.data) return true;
@@ -233,7 +237,8 @@ bool Core::reduce_one_repeat(const abi::Record& r, std::uint64_t repeat) {
 }
 
 void Core::reduce_by_repeat(const abi::Record& r) {
-  if (r.form == abi::Form::kCount || r.a[5] > 3) return fault("bad_record", "a reduction by repeat without repeats");
+  if (r.form == abi::Form::kCount || r.a[5] > 3)
+    return fault("bad_record", "a reduction by repeat without repeats");
   const std::uint64_t per_repeat = kRepeatBytes / abi::bytes_of(r.operand[1].dtype);
   const std::uint64_t repeats = r.form == abi::Form::kCounter
                                     ? (std::min<std::uint64_t>(r.a[0], 1 << 24) + per_repeat - 1) / per_repeat

@@ -34,7 +34,8 @@ void Core::gather(const abi::Record& r) {
   const std::uint64_t size = abi::bytes_of(r.operand[0].dtype), n = std::min(r.a[0], kElementsMax);
   if (size != 2 && size != 4)
     return fault("dtype_unsupported", "Gather moves elements of 2 or 4 bytes", "Cast first");
-  if (!on_chip(r, 3)) return fault("vector_on_gm", "an operand of Gather lies in GM", "copy it to a LocalTensor first");
+  if (!on_chip(r, 3))
+    return fault("vector_on_gm", "an operand of Gather lies in GM", "copy it to a LocalTensor first");
   if (n == 0) return scalar(cost_->issue);
   const Range dst = range(r.operand[0], 0, n * size, true, "the destination of Gather");
   const Range offsets = range(r.operand[2], 0, n * 4, false, "the offsets of Gather");
@@ -64,8 +65,8 @@ void Core::gather(const abi::Record& r) {
 void Core::gather_mask(const abi::Record& r) {
   const std::uint64_t size = abi::bytes_of(r.operand[0].dtype), n = std::min(r.a[0], kElementsMax);
   if (!on_chip(r, 2) || r.form != abi::Form::kCount || r.a[1] < 1 || r.a[1] > 7 || (size != 2 && size != 4))
-    return fault("unsupported_instruction", "GatherMask is known with patterns 1 to 7, by count, for 2 and 4 bytes",
-                 "use Gather");
+    return fault("unsupported_instruction",
+                 "GatherMask is known with patterns 1 to 7, by count, for 2 and 4 bytes", "use Gather");
   const unsigned pattern = kPatterns[r.a[1]];
   std::uint64_t kept = 0;
   for (std::uint64_t i = 0; i < n; ++i) kept += (pattern >> (i % 4)) & 1;
@@ -83,7 +84,8 @@ void Core::gather_mask(const abi::Record& r) {
 // Brcb: eight elements a repeat, each filling one 32-byte block.
 void Core::broadcast_blocks(const abi::Record& r) {
   const std::uint64_t size = abi::bytes_of(r.operand[0].dtype);
-  if (!on_chip(r, 2)) return fault("vector_on_gm", "an operand of Brcb lies in GM", "copy it to a LocalTensor first");
+  if (!on_chip(r, 2))
+    return fault("vector_on_gm", "an operand of Brcb lies in GM", "copy it to a LocalTensor first");
   if ((size != 2 && size != 4) || r.operand[1].dtype != r.operand[0].dtype)
     return fault("dtype_unsupported", "Brcb moves elements of 2 or 4 bytes", "Cast first");
   const abi::Strides s = abi::unpack_strides(r.a[3], r.a[4]);
@@ -94,8 +96,8 @@ void Core::broadcast_blocks(const abi::Record& r) {
     std::array<std::byte, 32> values{};
     if (src.data) std::memcpy(values.data(), src.data, 8 * size);
     for (std::uint64_t i = 0; i < 8; ++i) {
-      const Range dst = range(r.operand[0], (repeat * s.dst_repeat + i * s.dst_block) * kBlockBytes, kBlockBytes,
-                              true, "the destination of Brcb");
+      const Range dst = range(r.operand[0], (repeat * s.dst_repeat + i * s.dst_block) * kBlockBytes,
+                              kBlockBytes, true, "the destination of Brcb");
       if (!dst.ok) return;
       touch(kV, r.operand[0], dst, true);
       for (std::uint64_t at = 0; at < kBlockBytes && dst.data; at += size)
@@ -108,10 +110,13 @@ void Core::broadcast_blocks(const abi::Record& r) {
 // CreateVecIndex: first, first + 1, ...
 void Core::vector_index(const abi::Record& r) {
   const DType dtype = r.operand[0].dtype;
-  const std::uint64_t size = std::max<std::uint32_t>(1, abi::bytes_of(dtype)), n = std::min(r.a[0], kElementsMax);
+  const std::uint64_t size = std::max<std::uint32_t>(1, abi::bytes_of(dtype)),
+                      n = std::min(r.a[0], kElementsMax);
   if (r.operands < 1 || !is_supported(Op::kCreateVecIndex, dtype))
-    return fault("dtype_unsupported", "CreateVecIndex exists for half, float, int16 and int32", "use one of them");
-  if (r.operand[0].space == abi::Space::kGm || !aligned(r.operand[0], "the destination of CreateVecIndex")) return;
+    return fault("dtype_unsupported", "CreateVecIndex exists for half, float, int16 and int32",
+                 "use one of them");
+  if (r.operand[0].space == abi::Space::kGm || !aligned(r.operand[0], "the destination of CreateVecIndex"))
+    return;
   const Range dst = range(r.operand[0], 0, n * size, true, "the destination of CreateVecIndex");
   if (!dst.ok) return;
   touch(kV, r.operand[0], dst, true);
@@ -126,8 +131,10 @@ void Core::vector_index(const abi::Record& r) {
 void Core::transpose(const abi::Record& r) {
   constexpr std::uint64_t kSide = 16, kBytes = kSide * kSide * 2;
   if (!on_chip(r, 2) || abi::bytes_of(r.operand[0].dtype) != 2 || abi::bytes_of(r.operand[1].dtype) != 2)
-    return fault("dtype_unsupported", "Transpose moves a matrix of 16 by 16 elements of 2 bytes", "Cast first");
-  if (!aligned(r.operand[0], "the destination of Transpose") || !aligned(r.operand[1], "the source of Transpose"))
+    return fault("dtype_unsupported", "Transpose moves a matrix of 16 by 16 elements of 2 bytes",
+                 "Cast first");
+  if (!aligned(r.operand[0], "the destination of Transpose") ||
+      !aligned(r.operand[1], "the source of Transpose"))
     return;
   const Range src = range(r.operand[1], 0, kBytes, false, "the source of Transpose");
   const Range dst = range(r.operand[0], 0, kBytes, true, "the destination of Transpose");

@@ -12,7 +12,7 @@ namespace {
 
 using abi::Op;
 
-constexpr std::size_t kBuffersMax = 1024;   // more than any program declares
+constexpr std::size_t kBuffersMax = 1024;                             // more than any program declares
 constexpr std::size_t kBuffersOfKernel = 64, kBuffersOfPosition = 8;  // the device's limits
 
 bool is_pipe(std::uint64_t p) { return p < abi::kPipes; }
@@ -118,7 +118,8 @@ void Core::barrier(std::uint64_t pipe) {
   scalar(cost_->issue);
   if (pipe == static_cast<std::uint64_t>(abi::Pipe::kAll)) return barrier_all();
   if (!is_pipe(pipe) || pipe == kS)
-    return fault("flag_invalid", "PipeBarrier of a pipe that has none", "name PIPE_V, PIPE_MTE2, PIPE_ALL, ...");
+    return fault("flag_invalid", "PipeBarrier of a pipe that has none",
+                 "name PIPE_V, PIPE_MTE2, PIPE_ALL, ...");
   acquire(static_cast<int>(pipe), release(static_cast<int>(pipe)));
 }
 
@@ -184,8 +185,7 @@ void Core::buffer_init(const abi::Record& r) {
   if (++block_->buffers_of_pipe > kBuffersOfKernel && !findings_.again("too_many_buffers", loc_))
     fault("too_many_buffers", fmt::format("a kernel may have {} buffers", kBuffersOfKernel),
           "cut one TBuf into parts, or use fewer buffers in a queue");
-  if (buffer.queue)
-    block_->queues[buffer.queue] = {static_cast<int>(r.a[1]), static_cast<int>(r.a[2])};
+  if (buffer.queue) block_->queues[buffer.queue] = {static_cast<int>(r.a[1]), static_cast<int>(r.a[2])};
 }
 
 void Core::queue_alloc(Buffer& buffer, int source) {
@@ -194,7 +194,8 @@ void Core::queue_alloc(Buffer& buffer, int source) {
   const auto taken = std::count_if(block_->buffers.begin(), block_->buffers.end(), [&](const auto& e) {
     return e.second.queue && e.second.position == buffer.position && e.second.state != Buffer::State::kFree;
   });
-  if (static_cast<std::size_t>(taken) > kBuffersOfPosition && !findings_.again("queue_too_many_tensors", loc_))
+  if (static_cast<std::size_t>(taken) > kBuffersOfPosition &&
+      !findings_.again("queue_too_many_tensors", loc_))
     fault("queue_too_many_tensors",
           fmt::format("{} tensors of one position are in use at once; the device has events for {}", taken,
                       kBuffersOfPosition),
@@ -246,7 +247,8 @@ void Core::queue_stall(const abi::Record& r) {
   if (r.a[1] == 0)
     return fault("queue_stalled", "AllocTensor finds no free tensor in the queue: the device would hang here",
                  "free tensors in the same loop that allocates them");
-  fault("queue_stalled", "DeQue finds no tensor in the queue: the device would hang here", "EnQue before DeQue");
+  fault("queue_stalled", "DeQue finds no tensor in the queue: the device would hang here",
+        "EnQue before DeQue");
 }
 
 void Core::sync(const abi::Record& r) {

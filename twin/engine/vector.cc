@@ -15,9 +15,11 @@ using abi::Op;
 
 constexpr std::uint64_t kRepeatBytes = 256, kBlockBytes = 32;
 constexpr std::uint64_t kElementsMax = 1ull << 24;  // more than any memory of the chip holds
-constexpr std::uint64_t kReachMax = 1ull << 22;     // bytes from an operand's start that no memory of the chip has
+constexpr std::uint64_t kReachMax = 1ull
+                                    << 22;  // bytes from an operand's start that no memory of the chip has
 
-const char* const kWhat[] = {"the destination of a vector instruction", "the first source of a vector instruction",
+const char* const kWhat[] = {"the destination of a vector instruction",
+                             "the first source of a vector instruction",
                              "the second source of a vector instruction", "the mask of Select"};
 
 bool in(Op op, Op first, Op last) { return op >= first && op <= last; }
@@ -38,11 +40,12 @@ unsigned operands_of(Op op) {
   return has_two_sources(op) ? 3 : 2;
 }
 
-// Bytes of an element of each of the three operands; of a comparison's destination those of its sources, whose bits
-// it numbers.
+// Bytes of an element of each of the three operands; of a comparison's destination those of its sources,
+// whose bits it numbers.
 void sizes_of(const abi::Record& r, std::uint64_t* size) {
   for (int i = 0; i < 3; ++i) {
-    const int from = (i > 0 && r.operands <= i) || (i == 0 && compares(r.op)) ? std::min(1, r.operands - 1) : i;
+    const int from =
+        (i > 0 && r.operands <= i) || (i == 0 && compares(r.op)) ? std::min(1, r.operands - 1) : i;
     size[i] = std::max<std::uint64_t>(1, abi::bytes_of(r.operand[from].dtype));
   }
 }
@@ -87,7 +90,8 @@ bool Core::check_dtypes(const abi::Record& r) {
     if (is_castable(to, from, static_cast<abi::RoundMode>(r.mode))) return true;
     if (!is_castable(to, from))
       fault("dtype_unsupported",
-            fmt::format("the device has no Cast from {} to {}", name_of(from), name_of(to)), "Cast by way of float");
+            fmt::format("the device has no Cast from {} to {}", name_of(from), name_of(to)),
+            "Cast by way of float");
     else
       fault("cast_mode_unsupported",
             fmt::format("Cast from {} to {} does not know round mode {}", name_of(from), name_of(to), r.mode),
@@ -96,7 +100,8 @@ bool Core::check_dtypes(const abi::Record& r) {
   }
   bool same = compares(r.op) || from == to || mixes_half_and_float(r);
   if (r.operands >= 3 && has_two_sources(r.op)) same = same && r.operand[2].dtype == from;
-  const bool equality = compares(r.op) && from == DType::kI32 && r.mode == static_cast<int>(abi::CmpMode::kEq);
+  const bool equality =
+      compares(r.op) && from == DType::kI32 && r.mode == static_cast<int>(abi::CmpMode::kEq);
   if (same && (is_supported(r.op, from) || equality)) return true;
   fault("dtype_unsupported",
         same ? fmt::format("the instruction does not exist for {} on this device", name_of(from))
@@ -124,8 +129,8 @@ bool Core::check_vector(const abi::Record& r, unsigned operands) {
   return check_dtypes(r);
 }
 
-// Within one call by count a source is the destination, or lies apart from it. Going on after a finding would give
-// what no device gives.
+// Within one call by count a source is the destination, or lies apart from it. Going on after a finding would
+// give what no device gives.
 bool Core::check_overlap(const abi::Record& r, unsigned operands) {
   if (r.form != abi::Form::kCount || compares(r.op)) return true;
   std::uint64_t size[3];
@@ -136,8 +141,8 @@ bool Core::check_overlap(const abi::Record& r, unsigned operands) {
     if (o.space != r.operand[0].space || o.addr >= hi || o.addr + n * size[i] <= lo) continue;
     if (o.addr == lo && size[i] >= size[0]) continue;
     fault("operands_overlap",
-          fmt::format("{} overlaps the destination without being equal to it: bytes {} to {}, {} to {}", kWhat[i],
-                      o.addr, o.addr + n * size[i], lo, hi),
+          fmt::format("{} overlaps the destination without being equal to it: bytes {} to {}, {} to {}",
+                      kWhat[i], o.addr, o.addr + n * size[i], lo, hi),
           "use the same tensor, or tensors that lie apart");
     return false;
   }
@@ -207,10 +212,11 @@ void Core::make_pieces(const abi::Record& r, unsigned operands) {
   }
 }
 
-void Core::charge_vector(const abi::Record& r, std::uint64_t elements, std::uint64_t element_bytes, int sources) {
+void Core::charge_vector(const abi::Record& r, std::uint64_t elements, std::uint64_t element_bytes,
+                         int sources) {
   const bool by_repeat = r.form == abi::Form::kRepeat;
-  const abi::Strides s = by_repeat || r.form == abi::Form::kCounter ? abi::unpack_strides(r.a[3], r.a[4])
-                                                                      : abi::Strides{};
+  const abi::Strides s =
+      by_repeat || r.form == abi::Form::kCounter ? abi::unpack_strides(r.a[3], r.a[4]) : abi::Strides{};
   const std::uint64_t bytes = elements * element_bytes;
   const std::uint64_t repeats = by_repeat ? s.repeat : (bytes + kRepeatBytes - 1) / kRepeatBytes;
   if (by_repeat) scalar(cost_->mask);
@@ -303,10 +309,12 @@ void Core::vector(const abi::Record& r) {
   }
   if (compares(r.op) && r.form == abi::Form::kCount && elements * size[1] % kRepeatBytes != 0 &&
       !findings_.again("compare_tail", loc_))
-    note("compare_tail",
-         fmt::format("a comparison of {} bytes: the device compares whole repeats of 256, the bits beyond are garbage",
-                     elements * size[1]),
-         "make the count a multiple of 256 bytes");
+    note(
+        "compare_tail",
+        fmt::format(
+            "a comparison of {} bytes: the device compares whole repeats of 256, the bits beyond are garbage",
+            elements * size[1]),
+        "make the count a multiple of 256 bytes");
   if (elements == 0) return scalar(cost_->issue);
   const int sources = r.op == Op::kDuplicate ? 0 : has_two_sources(r.op) ? 2 : 1;
   charge_vector(r, elements, *std::max_element(size, size + std::min(operands, 3u)), sources);

@@ -14,7 +14,8 @@ using abi::Op;
 inline float max_of(float a, float b) { return a != a ? a : b != b ? b : a > b ? a : b; }
 inline float min_of(float a, float b) { return a != a ? a : b != b ? b : a < b ? a : b; }
 
-// Sources coincide with the destination or lie apart from it, so that elements are independent of one another.
+// Sources coincide with the destination or lie apart from it, so that elements are independent of one
+// another.
 template <typename T, typename F>
 void loop1(T* d, const T* a, std::size_t n, F f) {
 #pragma GCC ivdep
@@ -102,9 +103,11 @@ void int_binary(Op op, T* d, const T* a, const T* b, std::size_t n) {
   using U = std::make_unsigned_t<T>;
   switch (op) {
     case Op::kAdd:
-      return loop2(d, a, b, n, [](T x, T y) { return static_cast<T>(static_cast<U>(x) + static_cast<U>(y)); });
+      return loop2(d, a, b, n,
+                   [](T x, T y) { return static_cast<T>(static_cast<U>(x) + static_cast<U>(y)); });
     case Op::kSub:
-      return loop2(d, a, b, n, [](T x, T y) { return static_cast<T>(static_cast<U>(x) - static_cast<U>(y)); });
+      return loop2(d, a, b, n,
+                   [](T x, T y) { return static_cast<T>(static_cast<U>(x) - static_cast<U>(y)); });
     case Op::kMul:
       return loop2(d, a, b, n, [](T x, T y) {
         return static_cast<T>(std::uint64_t{static_cast<U>(x)} * static_cast<U>(y));
@@ -151,9 +154,8 @@ void int_scalar(Op op, T* d, const T* a, std::uint64_t bits, bool round, std::si
     case Op::kAdds:
       return loop1(d, a, n, [s](T x) { return static_cast<T>(static_cast<U>(x) + static_cast<U>(s)); });
     case Op::kMuls:
-      return loop1(d, a, n, [s](T x) {
-        return static_cast<T>(std::uint64_t{static_cast<U>(x)} * static_cast<U>(s));
-      });
+      return loop1(d, a, n,
+                   [s](T x) { return static_cast<T>(std::uint64_t{static_cast<U>(x)} * static_cast<U>(s)); });
     case Op::kMaxs:
       return loop1(d, a, n, [s](T x) { return x > s ? x : s; });
     default:
@@ -231,7 +233,8 @@ void multiply_add(DType to, std::byte* dst, DType from, const std::byte* a, cons
                   std::uint64_t scalar_bits, std::size_t n) {
   const std::size_t from_size = abi::bytes_of(from), to_size = abi::bytes_of(to);
   float scalars[kChunk];
-  if (!b) std::fill_n(scalars, kChunk, static_cast<float>(load(from, reinterpret_cast<std::byte*>(&scalar_bits))));
+  if (!b)
+    std::fill_n(scalars, kChunk, static_cast<float>(load(from, reinterpret_cast<std::byte*>(&scalar_bits))));
   Floats x, y, z, d;
   for (std::size_t at = 0; at < n; at += kChunk) {
     const std::size_t m = std::min(kChunk, n - at);
@@ -262,7 +265,8 @@ void unary(Op op, DType t, std::byte* dst, const std::byte* src, std::size_t n) 
 void with_scalar(Op op, DType t, std::byte* dst, const std::byte* src, std::uint64_t bits, std::size_t n,
                  bool round) {
   const std::size_t size = abi::bytes_of(t), step = t == DType::kF32 ? n : kChunk;
-  if (op == Op::kDuplicate) return size == 4 ? fill<std::uint32_t>(dst, bits, n) : fill<std::uint16_t>(dst, bits, n);
+  if (op == Op::kDuplicate)
+    return size == 4 ? fill<std::uint32_t>(dst, bits, n) : fill<std::uint16_t>(dst, bits, n);
   const bool is_int = with_int(t, [&](auto zero) {
     using T = decltype(zero);
     int_scalar<T>(op, as<T>(dst), as<T>(src), bits, round, n);
@@ -317,7 +321,7 @@ void store(DType t, std::byte* at, double value) {
       with_int(t, [&](auto zero) {
         using T = decltype(zero);
         constexpr T kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
-        const T v = std::isnan(value)                          ? T{0}
+        const T v = std::isnan(value)                     ? T{0}
                     : value <= static_cast<double>(kLow)  ? kLow
                     : value >= static_cast<double>(kHigh) ? kHigh
                                                           : static_cast<T>(value);

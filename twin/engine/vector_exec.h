@@ -18,11 +18,12 @@ void binary(abi::Op op, abi::DType dtype, std::byte* dst, const std::byte* a, co
             std::size_t n);
 // dst[i] = op(src[i]).
 void unary(abi::Op op, abi::DType dtype, std::byte* dst, const std::byte* src, std::size_t n);
-// dst[i] = src[i] op scalar; kDuplicate: dst[i] = scalar. `bits` hold the scalar in the element type; `round` asks
-// kShiftRight to round to nearest.
+// dst[i] = src[i] op scalar; kDuplicate: dst[i] = scalar. `bits` hold the scalar in the element type; `round`
+// asks kShiftRight to round to nearest.
 void with_scalar(abi::Op op, abi::DType dtype, std::byte* dst, const std::byte* src, std::uint64_t bits,
                  std::size_t n, bool round = false);
-// float or half dst[i] += a[i] * b[i], or a[i] * scalar if b is null, with half sources for a float destination.
+// float or half dst[i] += a[i] * b[i], or a[i] * scalar if b is null, with half sources for a float
+// destination.
 void multiply_add(abi::DType to, std::byte* dst, abi::DType from, const std::byte* a, const std::byte* b,
                   std::uint64_t scalar_bits, std::size_t n);
 
@@ -38,8 +39,8 @@ bool is_castable(abi::DType to, abi::DType from, abi::RoundMode mode);
 // dst bit first + i = a[i] cmp b[i].
 void compare(abi::CmpMode mode, abi::DType dtype, std::byte* dst, std::size_t first, const std::byte* a,
              const std::byte* b, std::size_t n);
-void compare_scalar(abi::CmpMode mode, abi::DType dtype, std::byte* dst, std::size_t first, const std::byte* a,
-                    std::uint64_t bits, std::size_t n);
+void compare_scalar(abi::CmpMode mode, abi::DType dtype, std::byte* dst, std::size_t first,
+                    const std::byte* a, std::uint64_t bits, std::size_t n);
 // dst[i] = bit first + i of mask ? a[i] : b[i]; `scalar_bits` stand for b where it is null.
 void select(abi::DType dtype, std::byte* dst, const std::byte* mask, std::size_t first, const std::byte* a,
             const std::byte* b, std::uint64_t scalar_bits, std::size_t n);

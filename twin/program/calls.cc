@@ -9,15 +9,34 @@
 using evk::twin::program;
 namespace abi = evk::twin::abi;
 
+namespace {
+
+// The record with the scalar work that was done since the last one.
+abi::Record with_work(const abi::Record& record) {
+  abi::Record r = record;
+  r.scalar_work = program().scalar_work;
+  program().scalar_work = 0;
+  return r;
+}
+
+}  // namespace
+
 extern "C" {
 
+// Called at the start of each basic block of a kernel's code: the compiler inserts it.
+void __sanitizer_cov_trace_pc() { ++program().scalar_work; }
+
 void evk_twin_emit(const abi::Record* record, const void* bulk, std::uint32_t bulk_bytes) {
-  program().port.emit(*record, bulk, bulk_bytes);
+  program().port.emit(with_work(*record), bulk, bulk_bytes);
 }
 
 std::uint64_t evk_twin_ask(const abi::Record* record, const void* bulk, std::uint32_t bulk_bytes, void* out,
                            std::uint32_t out_bytes) {
-  return program().port.ask(*record, bulk, bulk_bytes, out, out_bytes);
+  if (program().launch.no_data && record->op == abi::Op::kGetValue) {
+    program().port.emit(with_work(*record), nullptr, 0);
+    return 0;  // what the engine answers when no data move
+  }
+  return program().port.ask(with_work(*record), bulk, bulk_bytes, out, out_bytes);
 }
 
 std::uint32_t evk_twin_location(const char* file, std::uint32_t line) {

@@ -55,6 +55,7 @@ Status describe(const Device& device, const Launch& launch, const Engine& engine
   into.order_size = static_cast<std::uint32_t>(std::min<std::size_t>(launch.block_order.size(), kOrderMax));
   std::copy_n(launch.block_order.begin(), into.order_size, into.order);
   into.tiling_only = launch.tiling_only;
+  into.no_data = !launch.move_data;
   return {};
 }
 

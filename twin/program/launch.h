@@ -31,6 +31,7 @@ struct LaunchDescription {
   std::uint32_t aiv_cores, aic_cores;
   std::uint64_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes;
   std::uint32_t tiling_only;
+  std::uint32_t no_data;  // elements read as zero; the program need not wait for them
 };
 
 }  // namespace evk::twin

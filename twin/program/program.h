@@ -76,6 +76,7 @@ struct Program {
   ops::TilingParseFunc parse_function = nullptr;
   Locations locations;
   std::uint32_t last_loc = 0;
+  std::uint32_t scalar_work = 0;  // basic blocks of kernel code since the last record
   HostSide host_side;
   gert::TilingContext tiling;
   ucontext_t home{};       // of run_program(): where an ended launch returns to

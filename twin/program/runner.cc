@@ -211,7 +211,8 @@ ge::graphStatus call_tiling(ops::TilingFunc tiling) {
       parse.compile_info = g->host_side.compile_info.data();
       parse.platform = &context.platform;
       parse.name = context.name;
-      if (const ge::graphStatus status = g->parse_function(&parse); status != ge::GRAPH_SUCCESS) return status;
+      if (const ge::graphStatus status = g->parse_function(&parse); status != ge::GRAPH_SUCCESS)
+        return status;
     }
     return tiling(&context);
   } catch (...) {
@@ -276,6 +277,7 @@ void call_kernel(std::index_sequence<i...>) {
 
 void block_main() {
   call_kernel(std::make_index_sequence<kTensorsMax + 2>());
+  emit(Op::kScalarWork, std::exchange(g->scalar_work, 0));
   emit(Op::kBlockEnd);
   g->current->ended = true;
   ::setcontext(&g->scheduler);
@@ -288,6 +290,7 @@ void resume(Fiber& fiber) {
     emit(Op::kBlockSwitch, fiber.block.block_idx);
   } else {
     start(fiber, take_stack(), kStackBytes, block_main);
+    g->scalar_work = 0;
     emit(Op::kBlockBegin, fiber.block.block_idx, fiber.block.sub_block_idx);
   }
   ::swapcontext(&g->scheduler, &fiber.context);
@@ -314,7 +317,7 @@ void run_blocks() {
   const std::uint32_t blocks = g->tiling.block_dim;
   for (const std::uint32_t index : block_order(blocks)) {
     auto fiber = std::make_unique<Fiber>();
-    fiber->block = {index, blocks, 0, 1, 0, nullptr};
+    fiber->block = {index, blocks, 0, 1, 0, 0, nullptr, {~0ull, ~0ull}};
     g->blocks.push_back(std::move(fiber));
   }
   std::size_t left = blocks;
@@ -405,8 +408,9 @@ void run_program(const LaunchDescription& launch, abi::Port& port, const std::st
   Program state{launch, port, shared_object};
   g = &state;
   state.current = &state.host;
-  state.tiling.platform = {launch.aiv_cores, launch.aic_cores, launch.ub_bytes, launch.l1_bytes, launch.l0a_bytes,
-                           launch.l0b_bytes, launch.l0c_bytes, 192ull << 20,    64ull << 30,     launch.soc};
+  state.tiling.platform = {launch.aiv_cores, launch.aic_cores, launch.ub_bytes,  launch.l1_bytes,
+                           launch.l0a_bytes, launch.l0b_bytes, launch.l0c_bytes, 192ull << 20,
+                           64ull << 30,      launch.soc};
   {
     const CrashCatcher catcher;
     std::byte* stack = map_stack(kHostStackBytes);

@@ -131,6 +131,7 @@ Launch without_contents(const Launch& launch) {
   for (const auto& t : launch.outputs) shapes.outputs.push_back({t.name, t.dtype, t.shape, {}});
   shapes.block_order = launch.block_order;
   shapes.tiling_only = launch.tiling_only;
+  shapes.move_data = launch.move_data;
   return shapes;
 }
 

@@ -9,7 +9,9 @@
 
 struct EvkTwinBlock {
   std::uint32_t block_idx, block_num, sub_block_idx, sub_block_num, core_type;  // core type 0 = AIV, 1 = AIC
-  void* pipe;  // the block's TPipe
+  std::uint32_t counter_mask;                                                   // 1 after SetMaskCount
+  void* pipe;                                                                   // the block's TPipe
+  std::uint64_t mask[2];  // that SetVectorMask left: low, high
 };
 
 extern "C" {
