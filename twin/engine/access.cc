@@ -9,18 +9,11 @@
 namespace evk::twin {
 namespace {
 
-constexpr std::size_t kGmRangesMax = 1 << 18;
-constexpr int kS = 0, kV = 1, kMte2 = 4, kMte3 = 5;
+constexpr std::uint64_t kGmRangesMax = 1 << 21;  // of all blocks together; beyond, conflicts may be missed
 
 const char* pipe_name(int p) {
   static constexpr const char* kNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
   return kNames[p];
-}
-
-// Edges that the device's compiler inserts by itself for scalar access to tensors (auto-sync).
-bool is_automatic(int a, int b) {
-  const auto partner = [](int p) { return p == kV || p == kMte2 || p == kMte3; };
-  return (a == kS && partner(b)) || (b == kS && partner(a));
 }
 
 const char* hazard_code(HazardKind kind) {
@@ -51,16 +44,20 @@ std::uint64_t Core::bytes_of_space(abi::Space space) const {
       return device_.l0c_bytes;
     case abi::Space::kBt:
       return device_.bt_bytes;
+    case abi::Space::kFb:
+      return static_cast<std::uint64_t>(device_.at("memory.fb_bytes"));
     default:
       return 0;
   }
 }
 
-bool Core::aligned(const abi::Operand& o, const char* what) {
-  if (o.space == abi::Space::kGm || o.addr % 32 == 0) return true;
-  fault("misaligned",
-        fmt::format("{} starts at byte {} of the on-chip memory, not at a multiple of 32", what, o.addr),
-        "start at offsets that are multiples of 32 bytes");
+bool Core::aligned(const abi::Operand& o, const char* what, std::uint64_t bytes) {
+  if (o.space == abi::Space::kGm || o.addr % bytes == 0) return true;
+  if (!findings_.again("misaligned", loc_))
+    fault("misaligned",
+          fmt::format("{} starts at byte {} of the on-chip memory, not at a multiple of {}", what, o.addr,
+                      bytes),
+          "start at offsets that are multiples of 32 bytes");
   return false;
 }
 
@@ -75,25 +72,29 @@ bool Core::in_chip_bounds(const abi::Operand& o, std::uint64_t lo, std::uint64_t
   const auto found = o.buf ? block_->buffers.find(o.buf) : block_->buffers.end();
   if (found == block_->buffers.end()) return true;
   const Buffer& b = found->second;
+  if (b.state == Buffer::State::kFree && b.was_freed &&
+      !findings_.again("buffer_use_after_free", loc_, b.loc))
+    fault("buffer_use_after_free", fmt::format("{} uses a tensor after FreeTensor", what),
+          "call FreeTensor after the last use of the tensor", b.loc);
   if (b.space == o.space && lo >= b.addr && lo + bytes <= b.addr + b.bytes) return true;
-  fault("buffer_overrun",
-        fmt::format("{} touches {} bytes at offset {} of a buffer of {}", what, bytes,
-                    static_cast<std::int64_t>(lo) - static_cast<std::int64_t>(b.addr), b.bytes),
-        "make the buffer larger or touch less");
+  if (!findings_.again("buffer_overrun", loc_))
+    fault("buffer_overrun",
+          fmt::format("{} touches {} bytes at offset {} of a buffer of {}", what, bytes,
+                      static_cast<std::int64_t>(lo) - static_cast<std::int64_t>(b.addr), b.bytes),
+          "make the buffer larger or touch less");
   return false;
 }
 
-Core::Range Core::gm_range(const abi::Operand& o, std::uint64_t lo, std::uint64_t bytes, bool write,
-                           const char* what) {
-  (void)o;
+Core::Range Core::gm_range(std::uint64_t lo, std::uint64_t bytes, bool write, const char* what) {
   const GmTensor* nearest = nullptr;
   GmTensor* tensor = gm_.find(lo, bytes, &nearest);
+  const char* code = write ? "gm_write_out_of_bounds" : "gm_read_out_of_bounds";
   if (!tensor) {
+    if (findings_.again(code, loc_)) return {};
     const std::string where = nearest ? fmt::format("bytes {} to {} of {}, which has {}", lo - nearest->base,
                                                     lo - nearest->base + bytes, nearest->name, nearest->bytes)
                                       : fmt::format("address {:#x}, where nothing lies", lo);
-    fault(write ? "gm_write_out_of_bounds" : "gm_read_out_of_bounds",
-          fmt::format("{} touches {}", what, where),
+    fault(code, fmt::format("{} touches {}", what, where),
           "check offset and length against the tensor's size; copy tails by DataCopyPad");
     return {};
   }
@@ -102,7 +103,16 @@ Core::Range Core::gm_range(const abi::Operand& o, std::uint64_t lo, std::uint64_
           "write outputs and workspace only");
     return {};
   }
-  return {lo, bytes, GlobalMemory::at(*tensor, lo), tensor, true};
+  return {lo, bytes, gm_.at(*tensor, lo, bytes), tensor, true};
+}
+
+std::byte* Core::chip_memory(abi::Space space) {
+  auto& arena = block_->arena[static_cast<std::size_t>(space)];
+  if (arena.empty()) {
+    arena.resize(bytes_of_space(space));
+    fill_with_poison(arena.data(), arena.size(), mix(launch_.poison, 1000 + block_->index()));
+  }
+  return arena.data();
 }
 
 Core::Range Core::range(const abi::Operand& o, std::uint64_t offset, std::uint64_t bytes, bool write,
@@ -112,23 +122,45 @@ Core::Range Core::range(const abi::Operand& o, std::uint64_t offset, std::uint64
     fault("bad_record", "an operand that wraps around");
     return {};
   }
-  if (o.space == abi::Space::kGm) return gm_range(o, lo, bytes, write, what);
-  if (bytes_of_space(o.space) == 0) {
+  if (o.space == abi::Space::kGm) return gm_range(lo, bytes, write, what);
+  if (o.space == abi::Space::kNone) {
     fault("chip_out_of_bounds", fmt::format("{} has no memory: the tensor was never allocated", what),
           "take tensors from a queue or a TBuf");
     return {};
   }
   if (!in_chip_bounds(o, lo, bytes, what)) return {};
-  Range range{lo, bytes, nullptr, nullptr, true};
-  if (launch_.move_data) {
-    auto& arena = block_->arena[static_cast<std::size_t>(o.space)];
-    if (arena.empty()) {
-      arena.resize(bytes_of_space(o.space));
-      fill_with_poison(arena.data(), arena.size(), mix(launch_.poison, 1000 + block_->index));
-    }
-    range.data = arena.data() + lo;
+  return {lo, bytes, launch_.move_data ? chip_memory(o.space) + lo : nullptr, nullptr, true};
+}
+
+void Core::hazard(HazardKind kind, int pipe, const Access& earlier, bool gm, std::uint64_t lo,
+                  std::uint64_t hi) {
+  Block& b = *block_;
+  const auto beside_scalar = [](int p) { return p == kV || p == kMte2 || p == kMte3; };
+  if ((earlier.pipe == kS && beside_scalar(pipe)) || (pipe == kS && beside_scalar(earlier.pipe))) {
+    // The compiler inserts this edge for scalar access to tensors. Its cache of GM it does not clean.
+    ++b.totals.inserted_syncs;
+    acquire(pipe, release(earlier.pipe));
+    if (gm && earlier.pipe == kS && kind == HazardKind::kReadAfterWrite)
+      note("cache_not_cleaned",
+           "a copy reads GM that SetValue wrote: the scalar unit's cache may still hold it",
+           "call DataCacheCleanAndInvalid between them", earlier.loc);
+    return;
   }
-  return range;
+  const char* code = hazard_code(kind);
+  if (findings_.again(code, loc_, earlier.loc)) return;
+  std::string message =
+      fmt::format("pipe {} {} bytes {} to {} that pipe {} {} without a synchronisation between them",
+                  pipe_name(pipe), kind == HazardKind::kReadAfterWrite ? "reads" : "writes", lo, hi,
+                  pipe_name(earlier.pipe), kind == HazardKind::kWriteAfterRead ? "reads" : "writes");
+  if (pipe == earlier.pipe && gm && b.atomic.kind != 0) return;  // atomic copies may meet
+  if (pipe == earlier.pipe && gm)  // the copies mostly arrive in order; the documents do not promise it
+    return note("overlapping_copies", std::move(message), "separate the two copies by PipeBarrier",
+                earlier.loc);
+  fault(code, std::move(message),
+        pipe == earlier.pipe
+            ? "separate the two instructions by PipeBarrier"
+            : "order them: EnQue/DeQue the tensor, or SetFlag/WaitFlag between the two pipes",
+        earlier.loc);
 }
 
 void Core::touch(int pipe, const abi::Operand& o, const Range& range, bool write) {
@@ -136,35 +168,29 @@ void Core::touch(int pipe, const abi::Operand& o, const Range& range, bool write
   const auto p = static_cast<std::size_t>(pipe);
   // What the scalar unit has waited for happens before everything that it issues afterwards.
   for (std::size_t q = 1; q < abi::kPipes; ++q) b.clock[p][q] = std::max(b.clock[p][q], b.clock[kS][q]);
-  const Access access{pipe, b.clock[p][p], loc_, 0};
-  const auto hazard = [&](HazardKind kind, const Access& earlier, std::uint64_t lo, std::uint64_t hi) {
-    if (is_automatic(earlier.pipe, pipe)) {
-      ++b.inserted_syncs;
-      acquire(pipe, release(earlier.pipe));
-      return true;
-    }
-    fault(hazard_code(kind),
-          fmt::format("pipe {} {} bytes {} to {} that pipe {} {} without a synchronisation between them",
-                      pipe_name(pipe), write ? "writes" : "reads", lo, hi, pipe_name(earlier.pipe),
-                      kind == HazardKind::kWriteAfterRead ? "reads" : "writes"),
-          "order them: EnQue/DeQue the tensor, or SetFlag/WaitFlag between the two pipes", earlier.loc);
-    return false;
-  };
+  if (range.bytes == 0) return;
   const bool gm = o.space == abi::Space::kGm;
-  if (gm) note_gm(range, write);
   if (gm && range.tensor->kind == GmTensor::Kind::kInput) return;  // never written: nothing to order
-  Shadow& shadow = gm ? b.gm_shadow[range.tensor->base] : b.shadow[static_cast<std::size_t>(o.space)];
-  const std::uint64_t hi = range.lo + range.bytes;
-  if (write) return shadow.write(range.lo, hi, access, b.clock[p], hazard);
-  shadow.read(range.lo, hi, access, b.clock[p], hazard, [&](std::uint64_t lo, std::uint64_t end) {
-    if (!gm) note("uninitialised_read", fmt::format("reads bytes {} to {} that nothing wrote", lo, end));
+  if (gm) note_gm(range, write);
+  if (gm && write)
+    range.tensor->written.mark(range.lo - range.tensor->base, range.lo - range.tensor->base + range.bytes);
+  if (gm && b.gm_shadow.size() <= range.tensor->index) b.gm_shadow.resize(range.tensor->index + 1);
+  Shadow& shadow = gm ? b.gm_shadow[range.tensor->index] : b.shadow[static_cast<std::size_t>(o.space)];
+  const Access access{pipe, b.epoch[p], loc_};
+  const std::uint64_t base = gm ? range.tensor->base : 0, hi = range.lo + range.bytes;
+  const auto on_hazard = [&](HazardKind kind, const Access& earlier, std::uint64_t lo, std::uint64_t end) {
+    hazard(kind, pipe, earlier, gm, std::max(lo, range.lo) - base, std::min(end, hi) - base);
+  };
+  if (write) return shadow.write(range.lo, hi, access, b.clock[p], on_hazard);
+  shadow.read(range.lo, hi, access, b.clock[p], on_hazard, [&](std::uint64_t lo, std::uint64_t end) {
+    if (!gm && !findings_.again("uninitialised_read", loc_))
+      note("uninitialised_read", fmt::format("reads bytes {} to {} that nothing wrote", lo, end));
   });
 }
 
 void Core::note_gm(const Range& range, bool write) {
-  if (range.tensor->kind == GmTensor::Kind::kInput) return;
-  auto& list = block_->gm_ranges;
-  const GmRange now{range.lo, range.lo + range.bytes,           loc_, block_->phase,
+  auto& list = block_->totals.gm_ranges;
+  const GmRange now{range.lo, range.lo + range.bytes,           loc_, block_->totals.phase,
                     write,    write && block_->atomic.kind != 0};
   const std::size_t recent = std::min<std::size_t>(8, list.size());
   for (std::size_t i = list.size() - recent; i < list.size(); ++i) {
@@ -176,7 +202,7 @@ void Core::note_gm(const Range& range, bool write) {
       return;
     }
   }
-  if (list.size() < kGmRangesMax) list.push_back(now);
+  if (++gm_ranges_ <= kGmRangesMax) list.push_back(now);
 }
 
 }  // namespace evk::twin

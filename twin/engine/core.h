@@ -1,11 +1,14 @@
 // The engine proper: one object executes all records of a launch. Split over several files by what the
 // records do.
+//
+// Every instruction goes the same way: its fields are checked; the ranges that it touches are checked
+// (bounds, buffers, alignment) and located; the touches are checked for order against the shadows; the data
+// are moved or computed; the clocks advance. A refused instruction ends after its finding and moves nothing.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -28,9 +31,14 @@ class Core final : public Engine {
   RunReport finish(RunEnd end) override;
 
  private:
-  // One contiguous stretch of elements of an instruction, as element offsets from each operand's address.
+  static constexpr int kS = 0, kV = 1, kMte2 = 4, kMte3 = 5;
+
+  // One stretch of elements of an instruction, contiguous in every operand: offsets in bytes from the
+  // operands' addresses, and the index of its first element among all that the instruction names.
   struct Piece {
-    std::uint64_t dst = 0, src0 = 0, src1 = 0, n = 0;
+    std::uint64_t at[3] = {};  // dst, src0, src1
+    std::uint64_t n = 0;
+    std::uint64_t first = 0;
   };
   // A range of bytes that an instruction touches, with where its bytes are (null in timing-only runs or if it
   // is refused).
@@ -40,75 +48,115 @@ class Core final : public Engine {
     GmTensor* tensor = nullptr;  // of GM ranges
     bool ok = false;
   };
+  // A copy of rows. Steps are in bytes from row to row.
+  struct Rows {
+    std::uint64_t count = 0, bytes = 0, src_step = 0, dst_step = 0;
+    // Of loads with padding: where in its row of `row_bytes` the data lie, and what fills the rest.
+    std::uint64_t left_bytes = 0, row_bytes = 0, pad_bits = 0;
+    enum class Fill { kNone, kFirstElement, kValue } fill = Fill::kNone;
+  };
 
   // --- core.cc: life of the program, blocks, answers
   Answer life(const abi::Record& r, const std::byte* bulk, std::uint32_t bulk_bytes);
-  Answer tiling_result(const abi::Record& r, std::uint32_t bulk_bytes);
-  void begin_block(const abi::Record& r);
+  Answer tiling_result(const abi::Record& r);
+  Answer refuse_tiling(const char* code, std::string message, const char* remedy, std::uint32_t loc);
+  bool begin_block(const abi::Record& r);
   void end_block();
   void host_finding(const std::byte* bulk, std::uint32_t bulk_bytes);
   void dispatch(const abi::Record& r, Answer& answer);
   void fault(const char* code, std::string message, const char* remedy = "", std::uint32_t other = 0);
-  void note(const char* code, std::string message, const char* remedy = "");
+  void note(const char* code, std::string message, const char* remedy = "", std::uint32_t other = 0);
+  int block_index() const { return block_ ? static_cast<int>(block_->index()) : -1; }
 
   // --- sync.cc: buffers, queues, flags, barriers, the pipes' clocks
   void sync(const abi::Record& r);
   void buffer_init(const abi::Record& r);
   void queue_op(const abi::Record& r);
+  void queue_alloc(Buffer& buffer, int source);
+  void queue_stall(const abi::Record& r);
+  void flag(const abi::Record& r);
   void set_flag(int source, int destination, std::uint64_t id);
   void wait_flag(int source, int destination, std::uint64_t id);
   Flag release(int pipe);
   void acquire(int pipe, const Flag& flag);
+  void barrier(std::uint64_t pipe);
   void barrier_all();
   void sync_all();
-  // Charges an instruction to its pipe.
-  void run_on(int pipe, double cycles);
+  void leaks();
+  // Charges an instruction to its pipe; its result is there `latency` after the pipe is free again. The
+  // start.
+  double run_on(int pipe, double cycles, double latency = 0);
   void scalar(double cycles);
+  LineCost& line_cost();
 
   // --- access.cc: bounds, alignment, hazards
   Range range(const abi::Operand& o, std::uint64_t offset_bytes, std::uint64_t bytes, bool write,
               const char* what);
   bool in_chip_bounds(const abi::Operand& o, std::uint64_t lo, std::uint64_t bytes, const char* what);
-  Range gm_range(const abi::Operand& o, std::uint64_t lo, std::uint64_t bytes, bool write, const char* what);
-  bool aligned(const abi::Operand& o, const char* what);
+  Range gm_range(std::uint64_t lo, std::uint64_t bytes, bool write, const char* what);
+  bool aligned(const abi::Operand& o, const char* what, std::uint64_t bytes = 32);
+  std::byte* chip_memory(abi::Space space);
   // Happens-before checks; REQUIRES: the range is ok.
   void touch(int pipe, const abi::Operand& o, const Range& range, bool write);
+  void hazard(HazardKind kind, int pipe, const Access& earlier, bool gm, std::uint64_t lo, std::uint64_t hi);
   void note_gm(const Range& range, bool write);
   std::uint64_t bytes_of_space(abi::Space space) const;
 
   // --- move.cc: copies and scalar access
   void data_copy(const abi::Record& r);
   void data_copy_pad(const abi::Record& r);
-  void chip_copy(const abi::Record& r, std::uint64_t count, std::uint64_t bytes, std::uint64_t src_gap,
-                 std::uint64_t dst_gap);
-  void load_rows(const abi::Record& r, std::uint64_t count, std::uint64_t bytes, std::uint64_t src_step,
-                 std::uint64_t dst_step, std::uint64_t left_bytes, std::uint64_t row_bytes, bool pad,
-                 std::uint64_t pad_bits);
-  void store_rows(const abi::Record& r, std::uint64_t count, std::uint64_t bytes, std::uint64_t src_step,
-                  std::uint64_t dst_step);
+  void chip_copy(const abi::Record& r, const Rows& rows);
+  void load_rows(const abi::Record& r, const Rows& rows);
+  void fill_row(const Range& to, const Rows& rows, std::uint64_t element_bytes, const std::byte* first);
+  void store_rows(const abi::Record& r, const Rows& rows);
+  void charge_load(const abi::Operand& src, const Rows& rows, std::uint64_t done);
+  void charge_store(const abi::Operand& dst, const Rows& rows, std::uint64_t done);
   void write_gm(const Range& to, const std::byte* from, std::uint64_t bytes, abi::DType dtype);
+  void set_atomic(const abi::Record& r);
+  void init_gm(const abi::Record& r);
   std::uint64_t get_value(const abi::Record& r);
   void set_value(const abi::Record& r);
+  void charge_scalar_access(const abi::Operand& o, bool write);
   Answer read_gm(const abi::Record& r);
 
-  // --- vector.cc
+  // --- vector.cc: elementwise instructions
   void vector(const abi::Record& r);
+  bool check_vector(const abi::Record& r, unsigned operands);
+  bool check_dtypes(const abi::Record& r);
+  bool check_overlap(const abi::Record& r, unsigned operands);
+  bool vector_piece(const abi::Record& r, const Piece& piece, unsigned operands);
+  void compute(const abi::Record& r, const Piece& piece, const Range* ranges);
+  // The stretches that the instruction works on, in pieces_. `operands` of the three walk.
+  void make_pieces(const abi::Record& r, unsigned operands);
+  void walk_repeat(const abi::Record& r, const abi::Strides& s, std::uint64_t repeat, unsigned operands,
+                   std::uint64_t& left, std::uint64_t& index);
+  void add_piece(const Piece& piece, const std::uint64_t* size, unsigned operands);
+  void charge_vector(const abi::Record& r, std::uint64_t elements, std::uint64_t element_bytes, int sources);
+
+  // --- reduce.cc
   void reduce(const abi::Record& r);
   void reduce_to_one(const abi::Record& r);
+  // Calls `visit(first, data, n)` for each stretch of the source within one repeat; false if one is refused.
+  template <typename Visit>
+  bool visit_source(const abi::Record& r, Visit visit);
+  float sum_of(const abi::Record& r, bool& ok);
   void reduce_by_repeat(const abi::Record& r);
+  bool reduce_one_repeat(const abi::Record& r, std::uint64_t repeat);
+  bool load_repeat(const abi::Record& r, std::uint64_t repeat, std::byte* values, std::vector<bool>& chosen);
+  void charge_reduction(const abi::Record& r, std::uint64_t repeats, bool to_one);
+
+  // --- shuffle.cc: moves between elements
   void gather(const abi::Record& r);
+  void gather_mask(const abi::Record& r);
   void broadcast_blocks(const abi::Record& r);
   void vector_index(const abi::Record& r);
-  std::vector<Piece> pieces(const abi::Record& r, abi::DType dtype);
-  void charge_vector(const abi::Record& r, std::uint64_t elements, std::uint64_t element_bytes,
-                     bool two_sources);
-  bool check_dtype(const abi::Record& r, abi::DType dtype);
+  void transpose(const abi::Record& r);
 
   // --- finish.cc
   void conflicts_between_blocks();
-  void leaks();
-  std::uint64_t unwritten_bytes(const GmTensor& output) const;
   RunProfile profile() const;
+  double copies_of_all_blocks(RunProfile& p) const;
+  void describe_lines(RunProfile& p) const;
   std::string stream_hash() const;
 
   const Device device_;
@@ -117,15 +165,19 @@ class Core final : public Engine {
   std::vector<std::uint64_t> addresses_;
   Findings findings_;
   std::optional<CostModel> cost_;
-  std::map<std::uint32_t, std::unique_ptr<Block>> blocks_;
-  Block* block_ = nullptr;  // the running one
+  std::map<std::uint32_t, std::unique_ptr<Block>> live_;
+  std::map<std::uint32_t, BlockTotals> ended_;
+  std::vector<std::vector<std::byte>> spare_ub_;  // arenas of ended blocks
+  std::vector<LineCost> lines_;                   // by location
+  Block* block_ = nullptr;                        // the running one
   std::uint32_t block_dim_ = 0;
-  std::uint64_t workspace_bytes_ = 0, tiling_key_ = 0, records_ = 0;
+  std::uint64_t workspace_bytes_ = 0, tiling_key_ = 0, records_ = 0, gm_bytes_ = 0, gm_ranges_ = 0;
   std::uint32_t loc_ = 0;  // of the record under execution
   std::uint32_t last_loc_ = 0;
   bool exited_ = false, tiling_failed_ = false, runaway_ = false;
   std::string printed_;
   std::vector<std::byte> answer_bulk_;
+  std::vector<Piece> pieces_;
 };
 
 }  // namespace evk::twin

@@ -1,86 +1,161 @@
 #include "twin/engine/cost.h"
 
 #include <algorithm>
+#include <array>
 
 namespace evk::twin {
+namespace {
 
-CostModel::CostModel(const Device& device, std::uint32_t blocks)
-    : device_(device),
-      head_(device.at("v.head_cycles")),
-      simple_(device.at("v.simple_cycles_per_repeat")),
-      divide_(device.at("v.divide_cycles_per_repeat")),
-      transcendental_(device.at("v.transcendental_cycles_per_repeat")),
-      whole_reduce_(device.at("v.whole_reduce_cycles_per_repeat")),
-      gather_(device.at("v.gather_cycles_per_repeat")),
-      issue_(device.at("s.issue_cycles")),
-      burst_min_(device.at("mte2.burst_min_bytes")) {
+using abi::DType;
+using abi::Op;
+
+constexpr std::uint64_t kGroups = 16, kChunkBlocks = 65536 / 32;
+
+std::uint64_t block_of(const Walk& w, std::uint64_t repeat, std::uint64_t i) {
+  return w.addr / 32 + repeat * w.repeat_stride + i * w.block_stride;
+}
+// A stride of zero reads its block once.
+std::uint64_t blocks_in(const Walk& w) { return w.block_stride == 0 ? 1 : 8; }
+
+}  // namespace
+
+CostModel::CostModel(const Device& device, std::uint32_t blocks) {
+  const auto at = [&](const char* name) { return device.at(name); };
+  issue = at("s.issue_cycles"), block = at("s.block_cycles"), queue = at("s.queue_cycles");
+  ub_load = at("s.ub_load_cycles"), ub_store = at("s.ub_store_cycles");
+  gm_hit = at("s.gm_hit_cycles"), gm_miss = at("s.gm_miss_cycles");
+  flag = at("s.flag_cycles"), mask = at("v.mask_cycles"), vector_tail = at("v.tail_cycles");
+  load_latency = at("mte2.latency_cycles"), store_latency = at("mte3.latency_cycles");
+  block_start = at("launch.block_start_cycles"), sync_all = at("launch.sync_all_cycles");
+
+  const double head = at("v.head_cycles"), transcendental = at("v.transcendental_cycles_per_repeat");
+  simple_ = {head, at("v.simple_cycles_per_repeat")};
+  three_ = {head, at("v.three_source_cycles_per_repeat")};
+  divide_ = {at("v.divide_head_cycles"), at("v.divide_cycles_per_repeat")};
+  divide_half_ = {at("v.divide_head_cycles"), at("v.divide_half_cycles_per_repeat")};
+  exp_ = {at("v.exp_head_cycles"), transcendental};
+  ln_ = {at("v.ln_head_cycles"), transcendental};
+  sqrt_ = {at("v.sqrt_head_cycles"), transcendental};
+  rsqrt_ = {at("v.rsqrt_head_cycles"), at("v.rsqrt_cycles_per_repeat")};
+  half_factor_ = at("v.transcendental_half_factor");
+  compare_ = {at("v.compare_head_cycles"), at("v.compare_cycles_per_repeat")};
+  select_ = {at("v.select_head_cycles"), at("v.compare_cycles_per_repeat")};
+  whole_ = {at("v.whole_reduce_head_cycles"), at("v.whole_reduce_cycles_per_repeat")};
+  group_ = {at("v.block_reduce_head_cycles"), at("v.block_reduce_cycles_per_repeat")};
+  gather_ = {head, at("v.gather_cycles_per_repeat")};
+  gather_mask_ = {at("v.gather_mask_head_cycles"), at("v.gather_mask_cycles_per_repeat")};
+  read_read_ = at("v.bank_read_read_cycles"), read_write_ = at("v.bank_read_write_cycles"),
+  broadcast_ = at("v.bank_broadcast_cycles");
+
   const double active = std::clamp<double>(blocks, 1, device.aiv_cores);
-  load_rate_ = std::min(device.at("mte2.bytes_per_cycle"), device.at("gm.read_bytes_per_cycle") / active);
-  store_rate_ = std::min(device.at("mte3.bytes_per_cycle"), device.at("gm.write_bytes_per_cycle") / active);
+  load_issue_ = at("mte2.issue_cycles"), store_issue_ = at("mte3.issue_cycles"), row_ = at("mte2.row_cycles");
+  load_rate_ = std::min(at("mte2.bytes_per_cycle"), at("gm.read_bytes_per_cycle") / active);
+  load_cached_rate_ = std::min(at("mte2.cached_bytes_per_cycle"), at("gm.total_bytes_per_cycle") / active);
+  store_rate_ = std::min(at("mte3.bytes_per_cycle"), at("gm.write_bytes_per_cycle") / active);
+  sector_ = static_cast<std::uint64_t>(at("gm.sector_bytes")),
+  line_ = static_cast<std::uint64_t>(at("gm.line_bytes"));
+  l2_share_bytes_ = static_cast<std::uint64_t>(at("memory.l2_bytes") / active);
 }
 
-double CostModel::vector_cycles(abi::Op op, std::uint64_t repeats) const {
-  double per_repeat = simple_;
+VectorCost CostModel::vector(Op op, DType dtype) const {
+  const bool half = dtype == DType::kF16;
+  const auto by_type = [&](VectorCost c) {
+    return half ? VectorCost{c.head, c.per_repeat * half_factor_} : c;
+  };
   switch (op) {
-    case abi::Op::kDiv:
-    case abi::Op::kReciprocal:
-      per_repeat = divide_;
-      break;
-    case abi::Op::kExp:
-    case abi::Op::kLn:
-    case abi::Op::kSqrt:
-    case abi::Op::kRsqrt:
-      per_repeat = transcendental_;
-      break;
-    case abi::Op::kReduceSum:
-    case abi::Op::kReduceMax:
-    case abi::Op::kReduceMin:
-    case abi::Op::kWholeReduceSum:
-    case abi::Op::kWholeReduceMax:
-    case abi::Op::kWholeReduceMin:
-      per_repeat = whole_reduce_;
-      break;
-    case abi::Op::kGather:
-      per_repeat = gather_;
-      break;
+    case Op::kDiv:
+      return half ? divide_half_ : divide_;
+    case Op::kExp:
+      return by_type(exp_);
+    case Op::kLn:
+      return by_type(ln_);
+    case Op::kSqrt:
+      return by_type(sqrt_);
+    case Op::kRsqrt:
+    case Op::kReciprocal:
+      return by_type(rsqrt_);
+    case Op::kCompare:
+    case Op::kCompareScalar:
+      return compare_;
+    case Op::kSelect:
+      return select_;
+    case Op::kAxpy:
+    case Op::kMulAddDst:
+    case Op::kFusedMulAdd:
+    case Op::kFusedMulAddRelu:
+      return three_;
+    case Op::kReduceSum:
+    case Op::kReduceMax:
+    case Op::kReduceMin:
+    case Op::kWholeReduceSum:
+    case Op::kWholeReduceMax:
+    case Op::kWholeReduceMin:
+      return whole_;
+    case Op::kBlockReduceSum:
+    case Op::kBlockReduceMax:
+    case Op::kBlockReduceMin:
+    case Op::kPairReduceSum:
+      return group_;
+    case Op::kGather:
+      return gather_;
+    case Op::kGatherMask:
+      return gather_mask_;
     default:
-      break;
+      return simple_;
   }
-  return head_ + static_cast<double>(repeats) * per_repeat;
 }
 
-double CostModel::bank_cycles(std::uint64_t dst, std::uint64_t src0, std::uint64_t src1, bool two_sources,
-                              std::uint64_t repeats) const {
-  // A repeat touches eight neighbouring 32-byte blocks: windows of eight among sixteen bank groups.
-  const auto group = [](std::uint64_t a) { return a / 32 % 16; };
-  const auto chunk = [](std::uint64_t a) { return a / 65536; };
-  const auto overlap = [&](std::uint64_t a, std::uint64_t b) {
-    const std::uint64_t apart = (group(a) + 16 - group(b)) % 16;
-    return apart < 8 || apart > 8;
-  };
-  double per_repeat = 0;
-  if (two_sources && src0 != src1 && overlap(src0, src1)) per_repeat += device_.at("v.bank_read_read_cycles");
-  const auto read_write = [&](std::uint64_t src) {
-    return chunk(src) == chunk(dst) && group(src) != group(dst) && overlap(src, dst);
-  };
-  if (read_write(src0) || (two_sources && read_write(src1)))
-    per_repeat += device_.at("v.bank_read_write_cycles");
-  return per_repeat * static_cast<double>(repeats);
+double CostModel::bank_cycles_of_repeat(const Walk& dst, const Walk* source, int sources,
+                                        std::uint64_t repeat) const {
+  std::array<int, kGroups> reads{}, writes{};
+  bool broadcast = false, read_write = false;
+  for (int s = 0; s < sources; ++s) {
+    if (s == 1 && source[1] == source[0]) break;  // one read serves both
+    broadcast = broadcast || source[s].block_stride == 0;
+    for (std::uint64_t i = 0; i < blocks_in(source[s]); ++i)
+      ++reads[block_of(source[s], repeat, i) % kGroups];
+  }
+  for (std::uint64_t i = 0; i < blocks_in(dst); ++i) ++writes[block_of(dst, repeat, i) % kGroups];
+  for (int s = 0; s < sources && !read_write; ++s) {
+    const std::uint64_t from = block_of(source[s], repeat, 0), to = block_of(dst, repeat, 0);
+    // Equal starts are free: the hardware writes one repeat later than it reads.
+    if (from % kGroups == to % kGroups || from / kChunkBlocks != to / kChunkBlocks) continue;
+    for (std::uint64_t i = 0; i < blocks_in(source[s]); ++i)
+      read_write = read_write || writes[block_of(source[s], repeat, i) % kGroups] > 0;
+  }
+  const int most_reads = *std::max_element(reads.begin(), reads.end()),
+            most_writes = *std::max_element(writes.begin(), writes.end());
+  const double extra_reads =
+      most_reads == 2 && broadcast ? broadcast_ : std::max(0, most_reads - 1) * read_read_;
+  return std::max<double>(extra_reads, std::max(0, most_writes - 1)) + (read_write ? read_write_ : 0);
 }
 
-double CostModel::dma(double head, double rate, std::uint64_t pieces, std::uint64_t bytes) const {
-  // A piece below the smallest burst costs as one of half that size at least: the bus moves whole bursts.
-  const double moved = bytes == 0 ? 0
-                                  : std::max(static_cast<double>(bytes),
-                                             std::min(burst_min_ / 2, 8 * static_cast<double>(bytes)));
-  return head + static_cast<double>(pieces) * moved / rate;
+double CostModel::bank_cycles(const Walk& dst, const Walk* source, int sources, std::uint64_t repeats) const {
+  if (repeats == 0) return 0;
+  // The pattern repeats after 16 repeats at most; after two if all operands advance by eight blocks.
+  const auto plain = [](const Walk& w) { return w.repeat_stride % 8 == 0 && w.block_stride <= 1; };
+  bool simple = plain(dst);
+  for (int s = 0; s < sources; ++s) simple = simple && plain(source[s]);
+  const std::uint64_t period = std::min<std::uint64_t>(repeats, simple ? 2 : kGroups);
+  double sum = 0;
+  for (std::uint64_t k = 0; k < period; ++k) sum += bank_cycles_of_repeat(dst, source, sources, k);
+  return sum * static_cast<double>(repeats) / static_cast<double>(period);
 }
 
-double CostModel::load_cycles(std::uint64_t pieces, std::uint64_t bytes) const {
-  return dma(device_.at("mte2.head_cycles"), load_rate_, pieces, bytes);
+std::uint64_t CostModel::bus_bytes(std::uint64_t addr, std::uint64_t bytes) const {
+  if (bytes == 0) return 0;
+  const bool crosses = addr / line_ != (addr + bytes - 1) / line_;
+  const std::uint64_t unit = crosses && addr % line_ != 0 ? line_ : sector_;
+  return (addr + bytes + unit - 1) / unit * unit - addr / unit * unit;
 }
-double CostModel::store_cycles(std::uint64_t pieces, std::uint64_t bytes) const {
-  return dma(device_.at("mte3.head_cycles"), store_rate_, pieces, bytes);
+
+double CostModel::load_cycles(std::uint64_t rows, double hbm_bytes, double cached_bytes) const {
+  return std::max(load_issue_, static_cast<double>(rows - 1) * row_ + hbm_bytes / load_rate_ +
+                                   cached_bytes / load_cached_rate_);
+}
+
+double CostModel::store_cycles(std::uint64_t rows, double bytes) const {
+  return std::max(store_issue_, static_cast<double>(rows - 1) * row_ + bytes / store_rate_);
 }
 
 }  // namespace evk::twin

@@ -1,4 +1,11 @@
-// Cycles of instructions, from a device file (docs/twin.md explains the model). Pure.
+// Cycles of instructions, from a device file. Pure. The model:
+//
+//   vector  head + repeats * cycles per repeat + bank conflicts; a repeat is 256 bytes
+//   copies  a pipe is busy for max(issue, rows * row cost + bytes / rate); the result is there `latency`
+//   later, while the
+//           next copy of the pipe may already run. The rate is the port's, or the core's share of HBM or L2.
+//
+// Numbers and their sources stand in twin/devices/*.toml.
 #pragma once
 
 #include <cstdint>
@@ -8,28 +15,52 @@
 
 namespace evk::twin {
 
+struct VectorCost {
+  double head = 0, per_repeat = 0;
+};
+
+// How one operand of a vector instruction walks through UB: eight blocks of 32 bytes a repeat. Strides are in
+// blocks.
+struct Walk {
+  std::uint64_t addr = 0;
+  std::uint32_t block_stride = 1, repeat_stride = 8;
+  bool operator==(const Walk&) const = default;
+};
+
 class CostModel {
  public:
   // `blocks` run at once: they share GM's bandwidth.
   CostModel(const Device& device, std::uint32_t blocks);
 
-  // Head + repeats * cycles per repeat (a repeat is 256 bytes).
-  double vector_cycles(abi::Op op, std::uint64_t repeats) const;
-  // Extra cycles of `repeats` because of UB bank conflicts between operands at these offsets (16 bank groups
-  // of 32 bytes).
-  double bank_cycles(std::uint64_t dst, std::uint64_t src0, std::uint64_t src1, bool two_sources,
-                     std::uint64_t repeats) const;
-  // A copy from or to GM of `blocks` pieces of `bytes` each: small pieces use the bus badly.
-  double load_cycles(std::uint64_t pieces, std::uint64_t bytes) const;
-  double store_cycles(std::uint64_t pieces, std::uint64_t bytes) const;
-  double issue() const { return issue_; }
-  double at(const char* name) const { return device_.at(name); }
+  VectorCost vector(abi::Op op, abi::DType dtype) const;
+  // Extra cycles because of UB bank conflicts: 16 groups of one 32-byte block, three chunks of 64 KiB. Two
+  // reads of one group collide, a read and a write of one group and chunk that do not start alike collide,
+  // and the blocks of one operand collide with each other if its stride puts them into one group. `sources`
+  // is 0, 1 or 2.
+  double bank_cycles(const Walk& dst, const Walk* source, int sources, std::uint64_t repeats) const;
+
+  // Bytes that the bus moves for one row of `bytes` at a GM address: whole sectors within a line, whole lines
+  // if the row starts off a line's boundary and crosses one.
+  std::uint64_t bus_bytes(std::uint64_t addr, std::uint64_t bytes) const;
+  double load_cycles(std::uint64_t rows, double hbm_bytes, double cached_bytes) const;
+  double store_cycles(std::uint64_t rows, double bytes) const;
+
+  // Share of L2 of one running block.
+  std::uint64_t l2_share_bytes() const { return l2_share_bytes_; }
+
+  // Constants of the scalar unit and of control, in cycles.
+  double issue = 0, block = 0, queue = 0, ub_load = 0, ub_store = 0, gm_hit = 0, gm_miss = 0, flag = 0,
+         mask = 0, vector_tail = 0, load_latency = 0, store_latency = 0, block_start = 0, sync_all = 0;
 
  private:
-  double dma(double head, double rate, std::uint64_t pieces, std::uint64_t bytes) const;
-  const Device& device_;
-  double head_, simple_, divide_, transcendental_, whole_reduce_, gather_, issue_;
-  double load_rate_, store_rate_, burst_min_;
+  double bank_cycles_of_repeat(const Walk& dst, const Walk* source, int sources, std::uint64_t repeat) const;
+
+  VectorCost simple_, divide_, divide_half_, exp_, ln_, sqrt_, rsqrt_, compare_, select_, whole_, group_,
+      gather_, gather_mask_, three_;
+  double half_factor_ = 1;
+  double read_read_, read_write_, broadcast_;
+  double load_issue_, load_rate_, load_cached_rate_, row_, store_issue_, store_rate_;
+  std::uint64_t sector_, line_, l2_share_bytes_;
 };
 
 }  // namespace evk::twin

@@ -3,11 +3,21 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/random.h"
+
 namespace evk::twin {
+namespace {
+
+std::uint64_t key_of(std::string_view code, std::uint32_t loc, std::uint32_t other) {
+  return mix(hash64(code), std::uint64_t{loc} << 32 | other);
+}
+
+}  // namespace
 
 void Findings::declare(std::uint64_t loc, std::string text) {
   if (loc == 0 || loc >= kLocationsMax) return;
   if (locations_.size() <= loc) locations_.resize(loc + 1);
+  text.resize(std::min(text.size(), kTextMax));
   locations_[loc] = std::move(text);
 }
 
@@ -23,15 +33,24 @@ void Findings::place(std::uint32_t loc, std::string& file, int& line) const {
   line = std::atoi(text.c_str() + colon + 1);
 }
 
+bool Findings::has_room(bool note) {
+  std::size_t& n = note ? notes_ : faults_;
+  if (n >= (note ? kNotesMax : kFaultsMax)) return false;
+  ++n;
+  return true;
+}
+
+bool Findings::again(std::string_view code, std::uint32_t loc, std::uint32_t other) {
+  const auto found = known_.find(key_of(code, loc, other));
+  if (found == known_.end()) return false;
+  ++list_[found->second].count;
+  return true;
+}
+
 void Findings::add(const char* code, std::string message, const char* remedy, std::uint32_t loc, int block,
                    std::uint32_t other, bool note) {
-  const auto key = std::tuple(std::string(code), loc, other);
-  if (const auto found = known_.find(key); found != known_.end()) {
-    ++list_[found->second].count;
-    return;
-  }
-  if (full()) return;
-  known_[key] = list_.size();
+  if (again(code, loc, other) || !has_room(note)) return;
+  known_[key_of(code, loc, other)] = list_.size();
   Finding f;
   f.code = code;
   f.message = std::move(message);
@@ -44,7 +63,7 @@ void Findings::add(const char* code, std::string message, const char* remedy, st
 }
 
 void Findings::add_text(Finding finding) {
-  if (!full()) list_.push_back(std::move(finding));
+  if (has_room(finding.note)) list_.push_back(std::move(finding));
 }
 
 std::vector<Finding> Findings::take() {

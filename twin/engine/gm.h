@@ -2,8 +2,11 @@
 // next.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,12 +15,34 @@
 
 namespace evk::twin {
 
+// Which bytes of a tensor were written: exact, at one bit a byte where a page is written in part.
+class WrittenMap {
+ public:
+  explicit WrittenMap(std::uint64_t bytes = 0) : bytes_(bytes), unwritten_(bytes) {}
+  // REQUIRES: lo <= hi <= the tensor's bytes.
+  void mark(std::uint64_t lo, std::uint64_t hi);
+  std::uint64_t unwritten() const { return unwritten_; }
+
+ private:
+  static constexpr std::uint64_t kPageBytes = 4096;
+  using Bits = std::array<std::uint64_t, kPageBytes / 64>;
+  struct Page {
+    std::uint32_t written = 0;
+    std::unique_ptr<Bits> bits;  // while it is written in part
+  };
+  void mark_part(Page& page, std::uint64_t lo, std::uint64_t hi);
+  std::uint64_t bytes_, unwritten_;
+  std::vector<Page> pages_;  // empty until something is written
+};
+
 struct GmTensor {
   enum class Kind { kInput, kOutput, kWorkspace };
   std::string name;
   Kind kind = Kind::kInput;
+  std::size_t index = 0;  // among the tensors of the launch
   std::uint64_t base = 0, bytes = 0;
-  std::vector<std::byte> data;  // empty in timing-only runs
+  WrittenMap written{};         // of outputs
+  std::vector<std::byte> data;  // empty in timing-only runs, and of the workspace
 };
 
 class GlobalMemory {
@@ -30,14 +55,22 @@ class GlobalMemory {
   // The tensor that [addr, addr + bytes) lies in whole; null if there is none. `nearest` then names the
   // tensor that addr lies in or follows, if any.
   GmTensor* find(std::uint64_t addr, std::uint64_t bytes, const GmTensor** nearest = nullptr);
-  // Bytes at an address inside `tensor`; null in timing-only runs.
-  static std::byte* at(GmTensor& tensor, std::uint64_t addr) {
-    return tensor.data.empty() ? nullptr : tensor.data.data() + (addr - tensor.base);
-  }
+  // Where [addr, addr + bytes) of `tensor` is; null in timing-only runs. REQUIRES: find() gave the tensor.
+  std::byte* at(GmTensor& tensor, std::uint64_t addr, std::uint64_t bytes);
   std::vector<GmTensor>& tensors() { return tensors_; }
 
  private:
+  // The workspace may be large and hardly used: its pages are poisoned when they are first touched.
+  struct LazyMemory {
+    struct Free {
+      void operator()(std::byte* p) const { std::free(p); }
+    };
+    std::unique_ptr<std::byte, Free> bytes;
+    std::vector<bool> poisoned;
+  };
+
   std::vector<GmTensor> tensors_;
+  LazyMemory workspace_;
   bool move_data_;
   std::uint64_t poison_;
   std::uint64_t next_ = 0x10'0000'0000ULL;

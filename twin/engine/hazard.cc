@@ -1,109 +1,81 @@
 #include "twin/engine/hazard.h"
 
-#include <algorithm>
-
 namespace evk::twin {
 namespace {
 
-// More fragments than this in one memory are merged by force: precision is given up before time and memory
-// are.
-constexpr std::size_t kIntervalsMax = 1 << 14;
-
-bool ordered(const Access& earlier, const Access& now, const Clock& clock) {
-  return earlier.epoch == 0 || earlier.pipe == now.pipe ||
-         clock[static_cast<std::size_t>(earlier.pipe)] >= earlier.epoch;
+// S executes one instruction after the other; V waits for its own results (the compiler inserts that).
+bool completes_in_order(int pipe) {
+  return pipe == static_cast<int>(abi::Pipe::kS) || pipe == static_cast<int>(abi::Pipe::kV);
 }
 
 }  // namespace
 
-void join(Clock& into, const Clock& from) {
-  for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], from[i]);
+bool Shadow::is_ordered(const Access& earlier, const Access& now, const Clock& clock) {
+  return earlier.epoch == 0 || (earlier.pipe == now.pipe && completes_in_order(now.pipe)) ||
+         clock[static_cast<std::size_t>(earlier.pipe)] >= earlier.epoch;
 }
 
-void Shadow::cut(std::uint64_t at) {
-  auto it = intervals_.upper_bound(at);
-  if (it == intervals_.begin()) return;
-  --it;
-  if (it->first == at || it->second.hi <= at) return;
-  Interval right = it->second;
-  it->second.hi = at;
-  intervals_.emplace(at, right);
+bool Shadow::knows_the_same(const Interval& a, const Interval& b) {
+  return a.hi == b.lo && a.written == b.written && a.writer_pipe == b.writer_pipe &&
+         a.writer_epoch == b.writer_epoch && a.writer_loc == b.writer_loc && a.reader == b.reader;
 }
 
-void Shadow::cover(std::uint64_t lo, std::uint64_t hi) {
-  cut(lo);
-  cut(hi);
-  std::uint64_t at = lo;
-  for (auto it = intervals_.lower_bound(lo); at < hi; ++it) {
-    if (it == intervals_.end() || it->first >= hi) {
-      Interval gap;
-      gap.hi = hi;
-      intervals_.emplace(at, gap);
-      return;
-    }
-    if (it->first > at) {
-      Interval gap;
-      gap.hi = it->first;
-      it = intervals_.emplace(at, gap).first;
-    }
-    at = it->second.hi;
+std::size_t Shadow::first_ending_after(std::uint64_t at) {
+  const auto fits = [&](std::size_t i) {
+    return i < list_.size() && list_[i].hi > at && (i == 0 || list_[i - 1].hi <= at);
+  };
+  if (fits(hint_)) return hint_;
+  if (fits(hint_ + 1)) return ++hint_;
+  const auto found =
+      std::partition_point(list_.begin(), list_.end(), [&](const Interval& i) { return i.hi <= at; });
+  return hint_ = static_cast<std::size_t>(found - list_.begin());
+}
+
+void Shadow::push(const Interval& i) {
+  if (!fresh_.empty() && knows_the_same(fresh_.back(), i))
+    fresh_.back().hi = i.hi;
+  else
+    fresh_.push_back(i);
+}
+
+void Shadow::splice(std::size_t at, std::size_t end) {
+  const std::size_t old = end - at;
+  const auto begin = list_.begin() + static_cast<std::ptrdiff_t>(at);
+  if (fresh_.size() <= old) {
+    std::copy(fresh_.begin(), fresh_.end(), begin);
+    list_.erase(begin + static_cast<std::ptrdiff_t>(fresh_.size()), begin + static_cast<std::ptrdiff_t>(old));
+  } else {
+    std::copy(fresh_.begin(), fresh_.begin() + static_cast<std::ptrdiff_t>(old), begin);
+    list_.insert(begin + static_cast<std::ptrdiff_t>(old), fresh_.begin() + static_cast<std::ptrdiff_t>(old),
+                 fresh_.end());
   }
+  merge_around(at, at + fresh_.size() - 1);
+  if (list_.size() > fragments_max_) forget();
 }
 
-// Joins neighbours in [lo, hi] that know the same.
-void Shadow::coalesce(std::uint64_t lo, std::uint64_t hi) {
-  auto it = intervals_.lower_bound(lo);
-  if (it != intervals_.begin()) --it;
-  while (it != intervals_.end() && it->first <= hi) {
-    const auto next = std::next(it);
-    if (next == intervals_.end()) return;
-    const auto same = [&](const Access& a, const Access& b) {
-      return a.pipe == b.pipe && a.epoch == b.epoch;
-    };
-    const bool equal =
-        it->second.hi == next->first && it->second.written == next->second.written &&
-        same(it->second.writer, next->second.writer) &&
-        std::equal(it->second.reader.begin(), it->second.reader.end(), next->second.reader.begin(), same);
-    if (equal || (it->second.hi == next->first && intervals_.size() > kIntervalsMax)) {
-      it->second.hi = next->second.hi;
-      intervals_.erase(next);
-    } else {
-      ++it;
-    }
-  }
+// Joins intervals first - 1 and first, last and last + 1, where they know the same.
+void Shadow::merge_around(std::size_t first, std::size_t last) {
+  const auto join_next = [&](std::size_t i) {
+    if (i + 1 >= list_.size() || !knows_the_same(list_[i], list_[i + 1])) return;
+    list_[i].hi = list_[i + 1].hi;
+    list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  };
+  join_next(last);
+  if (first > 0) join_next(first - 1);
 }
 
-void Shadow::read(std::uint64_t lo, std::uint64_t hi, const Access& access, const Clock& clock,
-                  const OnHazard& hazard, const OnUnwritten& unwritten) {
-  if (lo >= hi) return;
-  cover(lo, hi);
-  for (auto it = intervals_.lower_bound(lo); it != intervals_.end() && it->first < hi; ++it) {
-    Interval& interval = it->second;
-    if (!interval.written)
-      unwritten(it->first, interval.hi);
-    else if (!ordered(interval.writer, access, clock))
-      (void)hazard(HazardKind::kReadAfterWrite, interval.writer, it->first, interval.hi);
-    interval.reader[static_cast<std::size_t>(access.pipe)] = access;
+void Shadow::forget() {
+  fresh_.clear();
+  for (const Interval& i : list_) {
+    Interval unknown;
+    unknown.lo = i.lo, unknown.hi = i.hi;
+    unknown.written = true;
+    if (!fresh_.empty() && fresh_.size() >= fragments_max_ / 2)
+      fresh_.back().hi = unknown.hi;
+    else
+      push(unknown);
   }
-  coalesce(lo, hi);
-}
-
-void Shadow::write(std::uint64_t lo, std::uint64_t hi, const Access& access, const Clock& clock,
-                   const OnHazard& hazard) {
-  if (lo >= hi) return;
-  cover(lo, hi);
-  for (auto it = intervals_.lower_bound(lo); it != intervals_.end() && it->first < hi; ++it) {
-    Interval& interval = it->second;
-    if (interval.written && !ordered(interval.writer, access, clock))
-      (void)hazard(HazardKind::kWriteAfterWrite, interval.writer, it->first, interval.hi);
-    for (const Access& reader : interval.reader)
-      if (!ordered(reader, access, clock))
-        (void)hazard(HazardKind::kWriteAfterRead, reader, it->first, interval.hi);
-    interval.written = true;
-    interval.writer = access;
-    interval.reader = {};
-  }
-  coalesce(lo, hi);
+  list_.swap(fresh_);
 }
 
 }  // namespace evk::twin
