@@ -1,6 +1,6 @@
 """Turns a KernelBench-form task file into a task pack.
 
-    python3 -I probe/probe.py FILE --out DIR [--wall-s 60] [--memory-mb 6144] [--small-elements 1048576]
+    python3 -I probe/probe.py FILE --out DIR [--wall-s 60] [--memory-mb 6144] [--small-elements 1048576] [--bundle FILE]
 
 The file is executed in a child process under limits. stdout carries one line of JSON: {"pack": ...} (exit status 0) or
 {"error": {"code", "message", "remedy"}} (exit status 1; 2 for wrong usage). DIR must not exist; it appears whole or not at all.
@@ -30,6 +30,7 @@ def arguments():
     parser.add_argument("--out", required=True, help="folder to make; must not exist")
     parser.add_argument("--wall-s", type=float, default=60, help="time limit in seconds")
     parser.add_argument("--memory-mb", type=int, default=6144, help="address space limit in MiB")
+    parser.add_argument("--bundle", help="also write the pack as one file, for callers that take over single files")
     parser.add_argument("--small-elements", type=int, default=1 << 20, help="elements of the checked sizes, in all")
     return parser.parse_args()
 
@@ -45,12 +46,25 @@ def main():
         answer = supervise(options, work)
         if "error" not in answer:
             os.rename(work, options.out)
+            if options.bundle:
+                write_bundle(options.out, options.bundle)
             answer["seconds"] = round(time.monotonic() - started, 2)
     except OSError as error:
         answer = Problem("files", f"{options.out}: {one_line(error)}", "give a folder that can be written").as_json()
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return reply(answer)
+
+
+def write_bundle(folder, path):
+    """One line of JSON, {"files": [[name, bytes], ...]}, then the files one after the other."""
+    names = sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, all_names in os.walk(folder) for name in all_names)
+    sizes = [[name, os.path.getsize(os.path.join(folder, name))] for name in names]
+    with open(path, "wb") as bundle:
+        bundle.write((json.dumps({"files": sizes}) + "\n").encode())
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as file:
+                shutil.copyfileobj(file, bundle)
 
 
 def reply(answer):
