@@ -20,8 +20,9 @@ struct Built {
 };
 
 struct BuildFailed {
-  std::vector<Finding> findings;  // "compile.error", "compile.missing_file", "compile.link_error", "object.symbol", ...
-  std::string log;                // what the compiler said, paths scrubbed, at most 16 KiB
+  std::vector<Finding>
+      findings;     // "compile.error", "compile.missing_file", "compile.link_error", "object.symbol", ...
+  std::string log;  // what the compiler said, paths scrubbed, at most 16 KiB
 };
 
 using BuildOutcome = std::variant<Built, BuildFailed>;
@@ -29,16 +30,17 @@ using BuildOutcome = std::variant<Built, BuildFailed>;
 struct BackendTensor {
   std::string name;
   TensorType type;
-  std::vector<std::byte> data;  // contents of inputs, contiguous; empty for outputs and for runs that move no data
+  std::vector<std::byte>
+      data;  // contents of inputs, contiguous; empty for outputs and for runs that move no data
 };
 
 struct RunRequest {
-  std::string op;                      // name of the kernel function
-  std::vector<BackendTensor> inputs;   // forward inputs, then parameters and buffers
+  std::string op;                     // name of the kernel function
+  std::vector<BackendTensor> inputs;  // forward inputs, then parameters and buffers
   std::vector<BackendTensor> outputs;
-  std::uint64_t poison = 0;            // decides what outputs and scratch memories hold before the launch
-  bool reversed_blocks = false;        // run the blocks in descending order
-  bool move_data = true;               // false: only checks and clocks
+  std::uint64_t poison = 0;      // decides what outputs and scratch memories hold before the launch
+  bool reversed_blocks = false;  // run the blocks in descending order
+  bool move_data = true;         // false: only checks and clocks
 };
 
 enum class RunResultKind {
@@ -49,15 +51,16 @@ enum class RunResultKind {
 
 struct RunResult {
   RunResultKind kind = RunResultKind::kFaulted;
-  std::string limit;                            // "time", "memory", "files", "processes", "output", "instructions"
-  std::vector<Finding> findings;                // that decide; codes "twin.*" and "run.*"
-  std::vector<Finding> notes;                   // that do not
+  std::string limit;              // "time", "memory", "files", "processes", "output", "instructions"
+  std::vector<Finding> findings;  // that decide; codes "twin.*" and "run.*"
+  std::vector<Finding> notes;     // that do not
   std::vector<std::vector<std::byte>> outputs;  // whole if complete
+  std::vector<std::uint64_t> unwritten_bytes;   // of each output, also when no data move
   double latency_ns = 0;                        // kernel and launch
   bool simulated = true;
   Profile profile;
   std::uint64_t cycles = 0;
-  std::string trace_hash;                       // equal for equal executions
+  std::string trace_hash;  // equal for equal executions
 };
 
 class Backend {

@@ -18,7 +18,10 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Diagnostics, tell_the_candidates_line_and_message) {
-  const auto findings = parse_diagnostics("/in/op_kernel/relu.cpp: In function 'void f()':\n/in/op_kernel/relu.cpp:12:5: error: 'Relux' was not declared in this scope\n", {});
+  const auto findings = parse_diagnostics(
+      "/in/op_kernel/relu.cpp: In function 'void f()':\n/in/op_kernel/relu.cpp:12:5: error: 'Relux' was not "
+      "declared in this scope\n",
+      {});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].code, "compile.error");
   EXPECT_EQ(findings[0].file, "op_kernel/relu.cpp");
@@ -31,7 +34,8 @@ TEST(Diagnostics, place_an_error_within_a_header_at_the_line_that_led_there) {
   const auto findings = parse_diagnostics(
       "/opt/twin/include/vector.h: In instantiation of 'void Add(T) [with T = int]':\n"
       "/in/op_kernel/k.cpp:40:9:   required from here\n"
-      "/opt/twin/include/vector.h:7:17: error: static assertion failed: no such type\n", paths);
+      "/opt/twin/include/vector.h:7:17: error: static assertion failed: no such type\n",
+      paths);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].file, "op_kernel/k.cpp");
   EXPECT_EQ(findings[0].line, 40);
@@ -39,7 +43,9 @@ TEST(Diagnostics, place_an_error_within_a_header_at_the_line_that_led_there) {
 
 TEST(Diagnostics, name_what_the_linker_misses_and_no_path_of_the_machine) {
   const DiagnosticPaths paths{"/in/", "/opt/twin/include"};
-  const auto findings = parse_diagnostics("ld.mold: error: undefined symbol: Foo()\n/opt/twin/include/a.h:1:1: error: in /opt/twin/include/a.h\n", paths);
+  const auto findings = parse_diagnostics(
+      "ld.mold: error: undefined symbol: Foo()\n/opt/twin/include/a.h:1:1: error: in /opt/twin/include/a.h\n",
+      paths);
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[0].code, "compile.link_error");
   EXPECT_THAT(findings[1].message, ::testing::Not(HasSubstr("/opt")));
@@ -47,7 +53,8 @@ TEST(Diagnostics, name_what_the_linker_misses_and_no_path_of_the_machine) {
 
 TEST(Diagnostics, keep_the_first_five_and_bound_each) {
   std::string text;
-  for (int i = 0; i < 50; ++i) text += "/in/a.cpp:" + std::to_string(i + 1) + ":1: error: " + std::string(5000, 'x') + "\n";
+  for (int i = 0; i < 50; ++i)
+    text += "/in/a.cpp:" + std::to_string(i + 1) + ":1: error: " + std::string(5000, 'x') + "\n";
   const auto findings = parse_diagnostics(text, {});
   ASSERT_EQ(findings.size(), 5u);
   for (const Finding& finding : findings) EXPECT_LE(finding.message.size(), 410u);
@@ -60,16 +67,20 @@ TEST(ObjectCheck, reads_the_symbols_of_a_shared_object) {
   const std::string bytes(std::istreambuf_iterator<char>(in), {});
   const auto facts = read_object(bytes);
   ASSERT_TRUE(facts.has_value()) << facts.error().text();
-  EXPECT_TRUE(std::any_of(facts->symbols.begin(), facts->symbols.end(), [](const ObjectSymbol& s) { return s.name == "expf" && s.defined && s.function; }));
+  EXPECT_TRUE(std::any_of(facts->symbols.begin(), facts->symbols.end(),
+                          [](const ObjectSymbol& s) { return s.name == "expf" && s.defined && s.function; }));
   EXPECT_FALSE(facts->libraries.empty());
   // Whatever is cut off or overwritten, reading stays within the bytes.
-  for (std::size_t size = 0; size < 4096; size += 61) (void)read_object(std::string_view(bytes).substr(0, size));
+  for (std::size_t size = 0; size < 4096; size += 61)
+    (void)read_object(std::string_view(bytes).substr(0, size));
   EXPECT_FALSE(read_object("not an object").has_value());
 }
 
 TEST(ObjectCheck, allows_computing_and_refuses_the_system) {
-  for (const char* name : {"expf", "memcpy", "_ZNSt6vectorIiSaIiEE9push_backERKi", "__cxa_throw"}) EXPECT_TRUE(allowed_symbol(name)) << name;
-  for (const char* name : {"fork", "open", "dlopen", "socket", "pthread_create", "clock_gettime", "exit", "_ZNSt6thread4joinEv", "_ZNSt6chrono3_V212system_clock3nowEv", "environ"}) {
+  for (const char* name : {"expf", "memcpy", "_ZNSt6vectorIiSaIiEE9push_backERKi", "__cxa_throw"})
+    EXPECT_TRUE(allowed_symbol(name)) << name;
+  for (const char* name : {"fork", "open", "dlopen", "socket", "pthread_create", "clock_gettime", "exit",
+                           "_ZNSt6thread4joinEv", "_ZNSt6chrono3_V212system_clock3nowEv", "environ"}) {
     EXPECT_FALSE(allowed_symbol(name)) << name;
   }
 }

@@ -36,7 +36,8 @@ Status write_file(const fs::path& path, const std::string& bytes) {
   if (out) fs::rename(part, path, error);
   if (!out || error) {
     fs::remove(part, error);
-    return failure(fmt::format("{} cannot be written; give a writable cache folder", path.string()), Retry::kAfterFix);
+    return failure(fmt::format("{} cannot be written; give a writable cache folder", path.string()),
+                   Retry::kAfterFix);
   }
   return {};
 }
@@ -55,13 +56,18 @@ BuildFailed failed(Finding what) { return {{std::move(what)}, {}}; }
 bool is_source(const std::string& path) { return path.ends_with(".cpp") || path.ends_with(".asc"); }
 bool is_host(const std::string& path) { return path.starts_with("op_host/"); }
 
-// The struct that host and kernel share is generated from this header by the standard build; here the kernel sees the
-// header itself.
-bool declares_tiling(const SourceFile& file) { return is_host(file.path) && file.path.ends_with(".h") && file.text.find("BEGIN_TILING_DATA_DEF") != std::string::npos; }
+// The struct that host and kernel share is generated from this header by the standard build; here the kernel
+// sees the header itself.
+bool declares_tiling(const SourceFile& file) {
+  return is_host(file.path) && file.path.ends_with(".h") &&
+         file.text.find("BEGIN_TILING_DATA_DEF") != std::string::npos;
+}
 
 // Messages of a compiler driver whose helper was ended by a limit.
 bool names_limit(const std::string& text) {
-  for (const char* words : {"CPU time limit exceeded", "File size limit exceeded", "Killed signal terminated", "virtual memory exhausted", "out of memory", "Cannot allocate memory", "File too large", "No space left on device"}) {
+  for (const char* words : {"CPU time limit exceeded", "File size limit exceeded", "Killed signal terminated",
+                            "virtual memory exhausted", "out of memory", "Cannot allocate memory",
+                            "File too large", "No space left on device"}) {
     if (text.find(words) != std::string::npos) return true;
   }
   return false;
@@ -96,9 +102,11 @@ ChildLimits compile_limits(const AscendCTwinConfig& config) {
 
 }  // namespace
 
-CompileStep::CompileStep(const AscendCTwinConfig& config, twin::BuildRecipe recipe) : config_(config), recipe_(std::move(recipe)) {}
+CompileStep::CompileStep(const AscendCTwinConfig& config, twin::BuildRecipe recipe)
+    : config_(config), recipe_(std::move(recipe)) {}
 
-Result<std::unique_ptr<CompileStep>> CompileStep::create(const AscendCTwinConfig& config, twin::BuildRecipe recipe) {
+Result<std::unique_ptr<CompileStep>> CompileStep::create(const AscendCTwinConfig& config,
+                                                         twin::BuildRecipe recipe) {
   std::unique_ptr<CompileStep> step(new CompileStep(config, std::move(recipe)));
   EVK_TRY_STATUS(step->prepare());
   return step;
@@ -106,30 +114,40 @@ Result<std::unique_ptr<CompileStep>> CompileStep::create(const AscendCTwinConfig
 
 std::string CompileStep::prelude(Part part) const {
   const std::string& header = part == Part::kKernel ? recipe_.kernel_prelude : recipe_.host_prelude;
-  return header.empty() ? "" : header_dir_ + (part == Part::kKernel ? "/kernel_" : "/host_") + fs::path(header).filename().string();
+  return header.empty() ? ""
+                        : header_dir_ + (part == Part::kKernel ? "/kernel_" : "/host_") +
+                              fs::path(header).filename().string();
 }
 
 std::vector<std::string> CompileStep::flags(Part part) const {
   std::vector<std::string> out = part == Part::kKernel ? recipe_.kernel_flags : recipe_.host_flags;
-  for (const char* flag : {"-fdiagnostics-color=never", "-fno-diagnostics-show-caret", "-fmessage-length=0", "-ftemplate-depth=256", "-fconstexpr-ops-limit=33554432",
-                           "-fconstexpr-depth=256", "-fmax-errors=5", "-w"}) {
+  for (const char* flag : {"-fdiagnostics-color=never", "-fno-diagnostics-show-caret", "-fmessage-length=0",
+                           "-ftemplate-depth=256", "-fconstexpr-ops-limit=33554432", "-fconstexpr-depth=256",
+                           "-fmax-errors=5", "-w"}) {
     out.emplace_back(flag);
   }
   return out;
 }
 
 Status CompileStep::prepare() {
-  if (access(config_.compiler.c_str(), X_OK) != 0) return failure(fmt::format("compiler {} is not there; install g++", config_.compiler), Retry::kAfterFix);
-  if (access(recipe_.program.c_str(), X_OK) != 0) return failure(fmt::format("runner {} is not there; build npu-program", recipe_.program), Retry::kAfterFix);
+  if (access(config_.compiler.c_str(), X_OK) != 0)
+    return failure(fmt::format("compiler {} is not there; install g++", config_.compiler), Retry::kAfterFix);
+  if (access(recipe_.program.c_str(), X_OK) != 0)
+    return failure(fmt::format("runner {} is not there; build npu-program", recipe_.program),
+                   Retry::kAfterFix);
   ChildSpec spec;
   spec.argv = {config_.compiler, "--version"};
   spec.read_only_paths = toolchain_paths();
   spec.system_calls = SystemCalls::kCompiler;
   spec.limits = compile_limits(config_);
   EVK_TRY(const ChildEnd said, run_child(spec));
-  if (!said.succeeded()) return failure(fmt::format("{} --version failed in the sandbox: {}", config_.compiler, said.errors), Retry::kAfterFix);
+  if (!said.succeeded())
+    return failure(fmt::format("{} --version failed in the sandbox: {}", config_.compiler, said.errors),
+                   Retry::kAfterFix);
   Sha256 hash;
-  hash.field(said.output).field(tree_digest(recipe_.include_dir));
+  hash.field(said.output)
+      .field(tree_digest(recipe_.include_dir))
+      .field(tree_digest(config_.twin_dir + "/abi"));
   for (const Part part : {Part::kKernel, Part::kHost}) {
     for (const std::string& flag : flags(part)) hash.field(flag);
     hash.field("|");
@@ -144,24 +162,29 @@ Status CompileStep::prepare() {
 Status CompileStep::precompile(Part part) {
   const std::string header = prelude(part);
   if (header.empty() || fs::exists(header + ".gch")) return {};
-  EVK_TRY(const std::string text, read_file(part == Part::kKernel ? recipe_.kernel_prelude : recipe_.host_prelude));
+  EVK_TRY(const std::string text,
+          read_file(part == Part::kKernel ? recipe_.kernel_prelude : recipe_.host_prelude));
   EVK_TRY_STATUS(write_file(header, text));
   std::vector<std::string> arguments = flags(part);
   arguments.insert(arguments.end(), {"-x", "c++-header", header, "-o", "@tmp/prelude.gch"});
   EVK_TRY(Compiled compiled, invoke(arguments, {}, "prelude.gch", 192ull << 20));
   if (const auto* wrong = std::get_if<BuildFailed>(&compiled)) {
-    return failure(fmt::format("the twin's own header {} does not compile: {}", header, wrong->findings.empty() ? wrong->log : wrong->findings[0].message), Retry::kAfterFix);
+    return failure(fmt::format("the twin's own header {} does not compile: {}", header,
+                               wrong->findings.empty() ? wrong->log : wrong->findings[0].message),
+                   Retry::kAfterFix);
   }
   return write_file(header + ".gch", std::get<std::string>(compiled));
 }
 
-Result<CompileStep::Compiled> CompileStep::invoke(const std::vector<std::string>& arguments, std::vector<PlacedFile> files, const std::string& product, std::uint64_t scratch_bytes) {
+Result<CompileStep::Compiled> CompileStep::invoke(const std::vector<std::string>& arguments,
+                                                  std::vector<PlacedFile> files, const std::string& product,
+                                                  std::uint64_t scratch_bytes) {
   ChildSpec spec;
   spec.argv = {config_.compiler};
   spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
   spec.env = {"PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=@tmp", "SOURCE_DATE_EPOCH=0"};
   spec.read_only_paths = toolchain_paths();
-  spec.read_only_paths.push_back(recipe_.include_dir);
+  spec.read_only_paths.push_back(config_.twin_dir);
   if (fs::exists(header_dir_)) spec.read_only_paths.push_back(header_dir_);
   spec.files = std::move(files);
   spec.collect = {product};
@@ -172,10 +195,16 @@ Result<CompileStep::Compiled> CompileStep::invoke(const std::vector<std::string>
   if (end.succeeded() && end.found[0]) return Compiled(std::move(end.collected[0]));
   const DiagnosticPaths paths{"/in/", recipe_.include_dir};
   if (end.limit != LimitHit::kNone || end.signal != 0 || names_limit(end.errors)) {
-    return Compiled(failed(finding("compile.resources", "the compiler ran out of its limits of time, memory or output", "write less code for the compiler to work out")));
+    return Compiled(
+        failed(finding("compile.resources", "the compiler ran out of its limits of time, memory or output",
+                       "write less code for the compiler to work out")));
   }
   BuildFailed wrong{parse_diagnostics(end.errors, paths), scrubbed(end.errors, paths)};
-  if (wrong.findings.empty()) wrong.findings.push_back(finding("compile.error", wrong.log.empty() ? "the compiler failed without a message" : wrong.log.substr(0, wrong.log.find('\n')), ""));
+  if (wrong.findings.empty())
+    wrong.findings.push_back(finding("compile.error",
+                                     wrong.log.empty() ? "the compiler failed without a message"
+                                                       : wrong.log.substr(0, wrong.log.find('\n')),
+                                     ""));
   return Compiled(std::move(wrong));
 }
 
@@ -196,7 +225,8 @@ void CompileStep::remember(const std::string& key, const Compiled& compiled) {
   compiled_.emplace(key, compiled);
 }
 
-Result<CompileStep::Compiled> CompileStep::compile(const Candidate& candidate, const SourceFile& source, Part part) {
+Result<CompileStep::Compiled> CompileStep::compile(const Candidate& candidate, const SourceFile& source,
+                                                   Part part) {
   const std::string key = key_of(candidate, source, part);
   {
     std::lock_guard lock(mutex_);
@@ -210,17 +240,24 @@ Result<CompileStep::Compiled> CompileStep::compile(const Candidate& candidate, c
     return compiled;
   }
   std::vector<std::string> arguments = flags(part);
-  if (const std::string header = prelude(part); !header.empty()) arguments.insert(arguments.end(), {"-include", header});
+  if (const std::string header = prelude(part); !header.empty())
+    arguments.insert(arguments.end(), {"-include", header});
   std::vector<PlacedFile> files;
   for (const SourceFile& file : candidate.files) {
     files.push_back({file.path, file.text});
-    if (part == Part::kKernel && declares_tiling(file)) arguments.insert(arguments.end(), {"-include", "@in/" + file.path});
+    if (part == Part::kKernel && declares_tiling(file))
+      arguments.insert(arguments.end(), {"-include", "@in/" + file.path});
   }
   arguments.insert(arguments.end(), {"-x", "c++", "-c", "@in/" + source.path, "-o", "@tmp/out.o"});
   EVK_TRY(Compiled compiled, invoke(arguments, std::move(files), "out.o", 128ull << 20));
   if (const auto* bytes = std::get_if<std::string>(&compiled)) {
-    if (bytes->size() > kObjectMax) compiled = failed(finding("compile.resources", fmt::format("the object of {} is larger than {} MiB", source.path, kObjectMax >> 20), "remove large tables", source.path));
-    else EVK_TRY_STATUS(write_file(kept, *bytes));
+    if (bytes->size() > kObjectMax)
+      compiled =
+          failed(finding("compile.resources",
+                         fmt::format("the object of {} is larger than {} MiB", source.path, kObjectMax >> 20),
+                         "remove large tables", source.path));
+    else
+      EVK_TRY_STATUS(write_file(kept, *bytes));
   }
   remember(key, compiled);
   return compiled;
@@ -244,9 +281,14 @@ Result<BuildOutcome> CompileStep::build(const Candidate& candidate) {
     if (!is_source(file.path)) continue;
     (is_host(file.path) ? hosts : kernels).push_back(&file);
   }
-  if (kernels.empty()) return BuildOutcome(failed(finding("compile.missing_file", "the project has no op_kernel/<op>.cpp", "add the kernel's source file")));
-  const bool direct = std::any_of(kernels.begin(), kernels.end(), [](const SourceFile* file) { return file->path.ends_with(".asc"); });
-  if (hosts.empty() && !direct) return BuildOutcome(failed(finding("compile.missing_file", "the project has no op_host/<op>.cpp", "add the file with the tiling function and the OpDef registration")));
+  if (kernels.empty())
+    return BuildOutcome(failed(finding("compile.missing_file", "the project has no op_kernel/<op>.cpp",
+                                       "add the kernel's source file")));
+  const bool direct = std::any_of(kernels.begin(), kernels.end(),
+                                  [](const SourceFile* file) { return file->path.ends_with(".asc"); });
+  if (hosts.empty() && !direct)
+    return BuildOutcome(failed(finding("compile.missing_file", "the project has no op_host/<op>.cpp",
+                                       "add the file with the tiling function and the OpDef registration")));
 
   std::vector<std::string> objects;
   for (const auto& [files, part] : {std::pair{&kernels, Part::kKernel}, std::pair{&hosts, Part::kHost}}) {

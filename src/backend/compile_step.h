@@ -16,7 +16,8 @@ namespace evk {
 
 class CompileStep {
  public:
-  static Result<std::unique_ptr<CompileStep>> create(const AscendCTwinConfig& config, twin::BuildRecipe recipe);
+  static Result<std::unique_ptr<CompileStep>> create(const AscendCTwinConfig& config,
+                                                     twin::BuildRecipe recipe);
 
   // Objects of kernel and host code, linked to one shared object. Safe from several threads.
   Result<BuildOutcome> build(const Candidate& candidate);
@@ -33,7 +34,8 @@ class CompileStep {
   Status precompile(Part part);
   Result<Compiled> compile(const Candidate& candidate, const SourceFile& source, Part part);
   Result<Compiled> link(const std::vector<std::string>& objects);
-  Result<Compiled> invoke(const std::vector<std::string>& arguments, std::vector<struct PlacedFile> files, const std::string& product, std::uint64_t scratch_bytes);
+  Result<Compiled> invoke(const std::vector<std::string>& arguments, std::vector<struct PlacedFile> files,
+                          const std::string& product, std::uint64_t scratch_bytes);
   std::vector<std::string> flags(Part part) const;
   std::string prelude(Part part) const;  // the header whose precompiled form is used; empty if there is none
   std::string key_of(const Candidate& candidate, const SourceFile& source, Part part) const;

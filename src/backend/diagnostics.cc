@@ -17,7 +17,8 @@ struct Place {
 
 std::string replace_all(std::string text, std::string_view from, std::string_view to) {
   if (from.empty()) return text;
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
   return text;
 }
 
@@ -27,7 +28,8 @@ std::optional<Place> place_at_start(std::string_view line, std::string_view& res
   if (colon == std::string_view::npos || colon == 0) return std::nullopt;
   std::size_t at = colon + 1;
   int number = 0;
-  while (at < line.size() && std::isdigit(static_cast<unsigned char>(line[at])) != 0 && number < 10'000'000) number = number * 10 + (line[at++] - '0');
+  while (at < line.size() && std::isdigit(static_cast<unsigned char>(line[at])) != 0 && number < 10'000'000)
+    number = number * 10 + (line[at++] - '0');
   if (at == colon + 1 || at >= line.size()) return std::nullopt;
   if (line[at] == ':') {  // a column
     std::size_t column = at + 1;
@@ -39,7 +41,9 @@ std::optional<Place> place_at_start(std::string_view line, std::string_view& res
   return Place{std::string(line.substr(0, colon)), number};
 }
 
-bool in_candidate(const Place& place, const DiagnosticPaths& paths) { return place.file.starts_with(paths.source_dir); }
+bool in_candidate(const Place& place, const DiagnosticPaths& paths) {
+  return place.file.starts_with(paths.source_dir);
+}
 
 std::string trimmed_message(std::string text) {
   if (text.size() > kMessageMax) {
@@ -53,7 +57,8 @@ std::string trimmed_message(std::string text) {
 
 class Parser {
  public:
-  Parser(const DiagnosticPaths& paths, std::size_t findings_max) : paths_(paths), findings_max_(findings_max) {}
+  Parser(const DiagnosticPaths& paths, std::size_t findings_max)
+      : paths_(paths), findings_max_(findings_max) {}
 
   std::vector<Finding> run(std::string_view text) {
     std::istringstream lines{std::string(text)};
@@ -63,13 +68,16 @@ class Parser {
 
  private:
   void take(const std::string& line) {
-    if (const std::size_t symbol = line.find("undefined symbol"); symbol != std::string::npos) return add("compile.link_error", {}, line.substr(symbol), "define it, or correct its name");
-    if (const std::size_t symbol = line.find("duplicate symbol"); symbol != std::string::npos) return add("compile.link_error", {}, line.substr(symbol), "define it once");
+    if (const std::size_t symbol = line.find("undefined symbol"); symbol != std::string::npos)
+      return add("compile.link_error", {}, line.substr(symbol), "define it, or correct its name");
+    if (const std::size_t symbol = line.find("duplicate symbol"); symbol != std::string::npos)
+      return add("compile.link_error", {}, line.substr(symbol), "define it once");
     note_include_chain(line);
     std::string_view rest;
     const std::optional<Place> place = place_at_start(line, rest);
     if (!place) return;
-    if (in_candidate(*place, paths_)) last_own_ = *place;  // "required from here" and the like stand before the error
+    if (in_candidate(*place, paths_))
+      last_own_ = *place;  // "required from here" and the like stand before the error
     for (const std::string_view kind : {"error: ", "fatal error: "}) {
       if (!rest.starts_with(kind)) continue;
       const bool own = in_candidate(*place, paths_);
@@ -108,7 +116,8 @@ class Parser {
 
 }  // namespace
 
-std::vector<Finding> parse_diagnostics(std::string_view text, const DiagnosticPaths& paths, std::size_t findings_max) {
+std::vector<Finding> parse_diagnostics(std::string_view text, const DiagnosticPaths& paths,
+                                       std::size_t findings_max) {
   return Parser(paths, findings_max).run(text);
 }
 
@@ -116,7 +125,9 @@ std::string scrubbed(std::string_view text, const DiagnosticPaths& paths, std::s
   std::string out(text.substr(0, bytes_max));
   out = replace_all(std::move(out), paths.source_dir, "");
   if (!paths.include_dir.empty()) out = replace_all(std::move(out), paths.include_dir + "/", "");
-  std::erase_if(out, [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f; });
+  std::erase_if(out, [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
+  });
   return out;
 }
 

@@ -15,9 +15,10 @@ struct DiagnosticPaths {
   std::string include_dir;
 };
 
-// At most `findings_max` findings with code "compile.error" (or "compile.link_error" for the linker's). An error within
-// a header is told at the candidate's line that led there.
-std::vector<Finding> parse_diagnostics(std::string_view text, const DiagnosticPaths& paths, std::size_t findings_max = 5);
+// At most `findings_max` findings with code "compile.error" (or "compile.link_error" for the linker's). An
+// error within a header is told at the candidate's line that led there.
+std::vector<Finding> parse_diagnostics(std::string_view text, const DiagnosticPaths& paths,
+                                       std::size_t findings_max = 5);
 
 // The text with folder names taken out and control characters removed, at most `bytes_max` bytes.
 std::string scrubbed(std::string_view text, const DiagnosticPaths& paths, std::size_t bytes_max = 16 * 1024);

@@ -1,22 +1,4 @@
-#include <fmt/format.h>
-
-#include <cstdio>
-#include <nlohmann/json.hpp>
-
 #include "cli/commands.h"
-
-namespace evk {
-
-int complain(const Error& error) {
-  fmt::print(stderr, "error: {}\n", error.text());
-  return kExitInfrastructure;
-}
-
-void print_json(const nlohmann::json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
-}  // namespace evk
 
 int main(int argc, char** argv) {
   int exit_code = evk::kExitDone;
@@ -34,6 +16,7 @@ int main(int argc, char** argv) {
   evk::add_memory(app, exit_code);
   evk::add_explain(app, exit_code);
   evk::add_report(app, exit_code);
+  evk::add_redteam(app, exit_code);
   evk::add_doctor(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -10,6 +10,8 @@
 #include "cli/options.h"
 #include "core/generator.h"
 #include "core/verifier.h"
+#include "task/suite.h"
+#include "verify/case_data.h"
 
 namespace evk {
 
@@ -25,14 +27,18 @@ struct Workshop {
 };
 
 Result<std::unique_ptr<Generator>> make_generator(const RunOptions& options);
+// `cases` gives inputs and goldens: make_pack_reader() for tasks from packs.
 Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const std::string& root,
-                                                const std::string& cache);
+                                                const std::string& cache, std::unique_ptr<CaseReader> cases);
 Result<std::unique_ptr<Workshop>> make_workshop(const RunOptions& options);
 
 // Tells of long work, one line.
 using Say = std::function<void(const std::string&)>;
 
-// The tasks that --suite and --only name, probed where needed. What could not be packed is told by `say` and
+// The task files that --suite and --only name.
+Result<std::vector<SuiteEntry>> find_tasks(const RunOptions& options, const std::string& root);
+
+// Those tasks, probed where needed. What could not be packed is told by `say` and
 // left out, unless nothing is left.
 Result<std::vector<Task>> load_tasks(const RunOptions& options, const std::string& root,
                                      const std::string& cache, const Say& say);

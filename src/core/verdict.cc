@@ -16,6 +16,8 @@ template <typename... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+template <typename... F>
+Overloaded(F...) -> Overloaded<F...>;
 
 json to_json(const std::vector<Finding>& findings) {
   json list = json::array();

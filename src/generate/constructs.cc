@@ -72,6 +72,7 @@ std::vector<Construct> table() {
        kSchedule,
        {{"t1024", 0.3, true}, {"t2048", 0.2}, {"t4096", 0.2}, {"t8192", 0.1}, {"ub_max", 0.2}}},
       {"sched.moments", kSchedule, {{"two_pass", 0.7, true}, {"one_pass", 0.3}}},
+      {"sched.online", kSchedule, {{"separate_passes", 0.7, true}, {"running_maximum", 0.3}}},
       {"sched.resident", kSchedule, {{"never", 0.6, true}, {"short_rows", 0.4}}},
       {"sched.whole", kSchedule, {{"one_block", 0.6, true}, {"partial_sums", 0.4}}},
   };
@@ -160,6 +161,32 @@ std::vector<std::string> tags_of_line(std::string_view text, int line) {
   for (std::string word; words >> word;)
     if (construct_named(word)) tags.push_back(word);
   return tags;
+}
+
+std::vector<std::string> suspects_of_line(std::string_view text, int line, std::string_view code,
+                                          bool compiled) {
+  static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kAbout = {
+      {"misaligned", {"buffer.align"}},
+      {"out_of_bounds", {"copy.tail", "tail.length", "block.split"}},
+      {"block_conflict", {"block.meet", "tail.length", "block.split"}},
+      {"count_rounded", {"copy.tail"}},
+      {"overflow", {"row.long", "ub.budget"}},
+      {"overrun", {"row.long", "ub.budget", "tail.length"}},
+      {"queue", {"queue.sync", "queue.free"}}};
+  std::vector<std::string> found = tags_of_line(text, line);
+  if (compiled && code.find("race") != std::string_view::npos) {
+    const bool meets = std::find(found.begin(), found.end(), "block.meet") != found.end();
+    return {meets ? "block.meet" : "queue.sync"};
+  }
+  std::erase_if(found, [&](const std::string& tag) {
+    return (construct_named(tag)->kind == ConstructKind::kSpelling) == compiled;
+  });
+  for (const auto& [part, about] : kAbout)
+    if (compiled && code.find(part) != std::string_view::npos)
+      std::erase_if(found, [&, &names = about](const std::string& tag) {
+        return std::find(names.begin(), names.end(), tag) == names.end();
+      });
+  return found;
 }
 
 }  // namespace evk

@@ -44,4 +44,10 @@ std::vector<Choice> choices_in(const std::vector<SourceFile>& files);
 // Constructs that the trailing comment of a generated line names: "...  // [copy.tail tail.length]".
 std::vector<std::string> tags_of_line(std::string_view text, int line);
 
+// The constructs of a line that can cause a finding of this code: spellings where nothing compiled, else
+// behaviours, and of these the ones that the kind of finding is about (a race is a matter of handshakes,
+// whatever line it shows at).
+std::vector<std::string> suspects_of_line(std::string_view text, int line, std::string_view code,
+                                          bool compiled);
+
 }  // namespace evk

@@ -53,10 +53,15 @@ std::vector<Choice> choices_of(const MemoryItem& item) {
 
 Evidence::Evidence(const Context& context, const TaskId& task) {
   for (const auto& shown : context.items)
-    if (shown.item) read_item(*shown.item, task);
+    if (shown.item) read_facts(*shown.item);
+  for (const auto& shown : context.items) {
+    if (!shown.item || !shown.item->task || *shown.item->task != task) continue;
+    if (shown.item->kind == ItemKind::kTrace || shown.item->kind == ItemKind::kExperience)
+      read_attempt(*shown.item);
+  }
 }
 
-void Evidence::read_item(const MemoryItem& item, const TaskId& task) {
+void Evidence::read_facts(const MemoryItem& item) {
   // A failed trace lists what it was made of, as choices that did not work together; which of them is at
   // fault it does not say.
   const bool lists_only = item.kind == ItemKind::kTrace && !item.feasible;
@@ -65,8 +70,6 @@ void Evidence::read_item(const MemoryItem& item, const TaskId& task) {
     if (construct && has_form(*construct, fact.choice.form))
       (fact.works ? works_ : fails_)[fact.choice] += trust_in(item);
   }
-  const bool attempt = item.kind == ItemKind::kTrace || item.kind == ItemKind::kExperience;
-  if (attempt && item.task && *item.task == task) read_attempt(item);
 }
 
 void Evidence::read_attempt(const MemoryItem& item) {
@@ -77,10 +80,14 @@ void Evidence::read_attempt(const MemoryItem& item) {
   if (!item.feasible)
     for (const auto& file : item.files)
       if (file.path == item.finding_file)
-        for (const auto& tag : tags_of_line(file.text, item.finding_line)) {
-          const bool spelling = construct_named(tag)->kind == ConstructKind::kSpelling;
-          if (spelling == (item.gate == "compile" || item.gate == "screen")) tried.suspects.push_back(tag);
-        }
+        tried.suspects = suspects_of_line(file.text, item.finding_line, item.code, had_compiled(item.gate));
+  // Where several are suspected, those that the context shows at work are not.
+  const auto cleared = [&](const std::string& name) {
+    return std::any_of(tried.choices.begin(), tried.choices.end(),
+                       [&](const Choice& c) { return c.construct == name && vouched(c); });
+  };
+  if (std::count_if(tried.suspects.begin(), tried.suspects.end(), cleared) < std::ssize(tried.suspects))
+    std::erase_if(tried.suspects, cleared);
   for (const auto& choice : tried.choices) {
     const Construct* construct = construct_named(choice.construct);
     if (!construct) continue;

@@ -43,7 +43,7 @@ class Evidence {
 
  private:
   static double weight_of(const std::map<Choice, double>& weights, const Choice& choice);
-  void read_item(const MemoryItem& item, const TaskId& task);
+  void read_facts(const MemoryItem& item);
   void read_attempt(const MemoryItem& item);
   double keeps(const Tried& last, const Construct& construct) const;
   double guess_weight(const Construct& construct, const Form& form) const;

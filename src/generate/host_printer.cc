@@ -140,15 +140,14 @@ class HostPrinter {
       text += tagged(2, fmt::format("uint64_t blocks = platform.{}();", book_.form("host.core_count")),
                      {"host.core_count"});
     }
-    text += tagged(2, "if (blocks > units) blocks = units;");
     if (book_.is("block.split", "floor"))
       return text + tagged(2, "const uint64_t unitsPerBlock = units / blocks;", {"block.split"});
-    text += tagged(2,
-                   fmt::format("{} unitsPerBlock = (units + blocks - 1) / blocks;",
-                               flat() || needs_.splits_row ? "uint64_t" : "const uint64_t"),
-                   {"block.split"});
-    if (flat() || needs_.splits_row)
-      text += tagged(2, "unitsPerBlock = (unitsPerBlock + 127) / 128 * 128;", {"block.split"});
+    const bool shared = flat() || needs_.splits_row;
+    text += tagged(
+        2, fmt::format("{}uint64_t unitsPerBlock = (units + blocks - 1) / blocks;", shared ? "" : "const "),
+        {"block.split"});
+    if (shared) text += tagged(2, "unitsPerBlock = (unitsPerBlock + 127) / 128 * 128;", {"block.split"});
+    if (book_.is("block.split", "ceil_unclamped")) return text;
     return text + tagged(2, "blocks = (units + unitsPerBlock - 1) / unitsPerBlock;", {"block.split"});
   }
 

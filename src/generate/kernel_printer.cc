@@ -262,10 +262,15 @@ class KernelPrinter {
     say("const uint64_t base = row * reduceLength_;");
     if (levels_ > 0 && !book_.is("row.long", "whole_row") && book_.is("sched.resident", "short_rows"))
       resident_row();
-    for (int level = 1; level <= levels_; ++level) {
-      scalars(level - 1);
-      flush();
-      row_pass(level, "0", "reduceLength_");
+    const auto online = online_sum();
+    if (online && book_.is("sched.online", "running_maximum")) {
+      online_pass(online->maximum, online->sum);
+    } else {
+      for (int level = 1; level <= levels_; ++level) {
+        scalars(level - 1);
+        flush();
+        row_pass(level, "0", "reduceLength_");
+      }
     }
     scalars(levels_);
     flush();
@@ -290,6 +295,45 @@ class KernelPrinter {
       written_.insert(value);
     }
     code_->write(roots, {}, "8");
+  }
+
+  struct OnlineSum {
+    int maximum = -1, sum = -1;
+  };
+
+  // The two reductions, if they are a maximum of x and a sum of exp(x - maximum) and nothing else.
+  std::optional<OnlineSum> online_sum() const {
+    const auto first = reductions(1), second = reductions(2);
+    if (levels_ != 2 || first.size() != 1 || second.size() != 1) return std::nullopt;
+    const IrValue &maximum = at(first[0]), &sum = at(second[0]);
+    if (maximum.prim != Prim::kReduceMax || sum.prim != Prim::kReduceSum) return std::nullopt;
+    const IrValue& power = at(sum.a);
+    if (power.prim != Prim::kExp || at(power.a).prim != Prim::kSub) return std::nullopt;
+    if (at(power.a).a != maximum.a || at(power.a).b != first[0]) return std::nullopt;
+    return OnlineSum{first[0], second[0]};
+  }
+
+  // Maximum and sum in one pass: whenever the maximum grows, the sum so far shrinks by exp(old - new).
+  void online_pass(int maximum, int sum) {
+    const std::string m = fmt::format("s{}", maximum), s = fmt::format("s{}", sum);
+    process_.push_back(
+        {indent_, {fmt::format("float {} = {};", m, initial(maximum)), initial_tags(maximum)}});
+    say(fmt::format("float {} = 0.0f;", s));
+    const int x = at(maximum).a;
+    tile_loop("0", "reduceLength_", {x}, [&](const std::string& count) {
+      code_->write({x}, {}, count);
+      flush();
+      say(fmt::format("const float before = {};", m));
+      reduce_to_scalar(maximum, count);
+      code_->know(maximum, m);
+      code_->write_scalar_exp("shrink", fmt::format("before - {}", m));
+      flush();
+      say(fmt::format("{0} = {0} * shrink;", s));
+      code_->write({at(sum).a}, {}, count);
+      reduce_to_scalar(sum, count);
+    });
+    code_->know(maximum, m);
+    code_->know(sum, s);
   }
 
   void row_pass(int level, const std::string& begin, const std::string& end) {
@@ -319,12 +363,23 @@ class KernelPrinter {
 
   std::string initial(int value) {
     const Prim prim = at(value).prim;
-    if (prim == Prim::kReduceSum || book_.is("reduce.initial", "zero")) return "0.0f";
+    if (prim == Prim::kReduceSum || (start_matters(value) && book_.is("reduce.initial", "zero")))
+      return "0.0f";
     return prim == Prim::kReduceMax ? "-3.40282347e+38f" : "3.40282347e+38f";
   }
   std::vector<std::string> initial_tags(int value) const {
-    return at(value).prim == Prim::kReduceSum ? std::vector<std::string>{}
-                                              : std::vector<std::string>{"reduce.initial"};
+    return at(value).prim == Prim::kReduceSum || !start_matters(value)
+               ? std::vector<std::string>{}
+               : std::vector<std::string>{"reduce.initial"};
+  }
+
+  // A maximum that is only subtracted from its elements (softmax) may be any number near them.
+  bool start_matters(int value) const {
+    if (std::find(plan_.outputs.begin(), plan_.outputs.end(), value) != plan_.outputs.end()) return true;
+    return std::any_of(needed_.begin(), needed_.end(), [&](int user) {
+      const IrValue& v = at(user);
+      return v.a == value || (v.b == value && v.prim != Prim::kSub);
+    });
   }
 
   static Prim combining(Prim reduction) {
@@ -472,9 +527,9 @@ class KernelPrinter {
     for (const int value : found) {
       accumulators_.insert(value);
       code_->fill(fmt::format("acc{}", value), initial(value), "count");
-      if (at(value).prim != Prim::kReduceSum) vector_tags_.push_back("reduce.initial");
+      if (!initial_tags(value).empty()) vector_tags_.push_back("reduce.initial");
       flush();
-      if (at(value).prim != Prim::kReduceSum) vector_tags_.pop_back();
+      if (!initial_tags(value).empty()) vector_tags_.pop_back();
       sources.push_back(at(value).a);
     }
     inner_loop(sources, [&](const std::string& count) {
@@ -564,9 +619,10 @@ class KernelPrinter {
   }
 
   std::string init_text() {
-    std::string text = line(
-        2, fmt::format("__aicore__ inline void Init(AscendC::TPipe* pipe, {}, const {}TilingData& tiling) {{",
-                       parameters(), camel_));
+    std::string text = line(2, "template <typename Tiling>");
+    text +=
+        line(2, fmt::format("__aicore__ inline void Init(AscendC::TPipe* pipe, {}, const Tiling& tiling) {{",
+                            parameters()));
     if (plan_.loop != LoopForm::kFlat) text += line(4, "reduceLength_ = tiling.reduceLength;");
     if (plan_.loop == LoopForm::kInner) {
       text += line(4, "innerLength_ = tiling.innerLength;");
@@ -658,7 +714,7 @@ class KernelPrinter {
     text += line(2, fmt::format("__aicore__ inline {} Load(InQueue& queue, AscendC::GlobalTensor<float>& "
                                 "source, uint64_t offset, uint32_t count) {{",
                                 queue ? "void" : "AscendC::LocalTensor<float>"));
-    text += line(4, "AscendC::LocalTensor<float> local = queue.AllocTensor<float>();");
+    text += line(4, "AscendC::LocalTensor<float> local = queue.AllocTensor<float>();", {"queue.free"});
     text += copy_in_text();
     text += queue ? line(4, "queue.EnQue(local);", {"queue.sync"}) : line(4, "return local;");
     return text + "  }\n";

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -90,12 +91,19 @@ std::string task_of(const Task& task) {
   return text;
 }
 
+// A name as C++ writes it: "ln.weight" -> "ln_weight".
+std::string spelled(std::string name) {
+  for (auto& ch : name)
+    if (!std::isalnum(static_cast<unsigned char>(ch))) ch = '_';
+  return name;
+}
+
 std::string arguments_of(const Task& task) {
   std::string text;
   const ShapeSet* small = task.shapes("small");
   if (small) {
-    for (const auto& input : small->inputs) text += fmt::format("GM_ADDR {}, ", input.name);
-    for (const auto& output : small->outputs) text += fmt::format("GM_ADDR {}, ", output.name);
+    for (const auto& input : small->inputs) text += fmt::format("GM_ADDR {}, ", spelled(input.name));
+    for (const auto& output : small->outputs) text += fmt::format("GM_ADDR {}, ", spelled(output.name));
   }
   return text + "GM_ADDR workspace, GM_ADDR tiling";
 }

@@ -108,11 +108,23 @@ void VectorCode::write_scalar(int value) {
   const std::string name = fmt::format("s{}", value);
   const bool function =
       v.prim == Prim::kExp || v.prim == Prim::kLn || v.prim == Prim::kSqrt || v.prim == Prim::kCall;
-  const std::string expression = function ? scalar_function(v, value) : scalar_expression(v, value);
-  std::vector<std::string> tags;
-  if (function) tags = {book_.is("scalar.math", "vector") ? "read.scalar" : "scalar.math"};
-  say(fmt::format("const float {} = {};", name, expression), std::move(tags));
+  if (function)
+    say_scalar_function(name, v, name_of(v.a));
+  else
+    say(fmt::format("const float {} = {};", name, scalar_expression(v, value)));
   known_[value] = name;
+}
+
+void VectorCode::write_scalar_exp(const std::string& name, const std::string& argument) {
+  IrValue value;
+  value.prim = Prim::kExp;
+  say_scalar_function(name, value, argument);
+}
+
+void VectorCode::say_scalar_function(const std::string& name, const IrValue& v, const std::string& argument) {
+  const std::string expression = scalar_function(v, argument);
+  say(fmt::format("const float {} = {};", name, expression),
+      {book_.is("scalar.math", "vector") ? "read.scalar" : "scalar.math"});
 }
 
 std::string VectorCode::scalar_expression(const IrValue& v, int value) {
@@ -142,8 +154,7 @@ std::string VectorCode::scalar_expression(const IrValue& v, int value) {
 
 // A function of one number: the scalar unit has none, so that the right form makes a detour through the
 // vector unit.
-std::string VectorCode::scalar_function(const IrValue& v, int) {
-  const std::string argument = name_of(v.a);
+std::string VectorCode::scalar_function(const IrValue& v, const std::string& argument) {
   const char* vector_name = v.prim == Prim::kExp    ? "Exp"
                             : v.prim == Prim::kLn   ? "Ln"
                             : v.prim == Prim::kSqrt ? "Sqrt"

@@ -44,6 +44,8 @@ class VectorCode {
   // The name of a value after write(); a literal for a constant.
   std::string name_of(int value) const;
 
+  // A float `name` = e to the power of a scalar expression.
+  void write_scalar_exp(const std::string& name, const std::string& argument);
   // One fill of a tensor, as the chosen form spells it.
   void fill(const std::string& tensor, const std::string& value, const std::string& count);
   // dst = a <prim> b over vectors.
@@ -60,7 +62,8 @@ class VectorCode {
   void write_value(int value, const std::string& into, const std::string& count);
   void write_scalar(int value);
   std::string scalar_expression(const IrValue& v, int value);
-  std::string scalar_function(const IrValue& v, int value);
+  std::string scalar_function(const IrValue& v, const std::string& argument);
+  void say_scalar_function(const std::string& name, const IrValue& v, const std::string& argument);
   void write_vector(int value, const std::string& dst, const std::string& count);
   void vector_and_scalar(const IrValue& v, const std::string& dst, const std::string& vec,
                          const std::string& scalar, bool scalar_first, const std::string& count);

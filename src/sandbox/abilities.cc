@@ -25,7 +25,8 @@ namespace {
 
 constexpr std::uint64_t kAllNamespaces =
     CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
-constexpr std::uint32_t kUidBase = 61'440, kUidCount = 3'000;  // below `nobody`, above what distributions hand out
+constexpr std::uint32_t kUidBase = 61'440,
+                        kUidCount = 3'000;  // below `nobody`, above what distributions hand out
 constexpr std::uint32_t kUidInNamespace = 1'000;
 
 struct Trial {
@@ -59,7 +60,7 @@ Trial try_start(const Abilities& wanted) {
   plan.set_ids = wanted.own_uid || wanted.user_namespace;
   plan.uid = plan.gid = uid;
   plan.in_dir = wanted.own_mounts ? "/in" : "/";
-  plan.scratch_dir = wanted.own_mounts ? "/tmp" : "/";
+  plan.scratch_dir = wanted.own_mounts ? "/scratch" : "/";
   plan.mount_base = wanted.mount_base.c_str();
   plan.base_only_private = wanted.base_only_private;
   plan.root_options = "size=65536,mode=0755";
@@ -113,7 +114,8 @@ bool settle_mount_base(Abilities& wanted, Trial& trial) {
 
 std::string why(const Trial& trial) {
   if (!trial.started) return fmt::format("new namespaces are refused ({})", std::strerror(trial.error));
-  return fmt::format("could not {} ({})", launch::stage_name(trial.report.failed), std::strerror(trial.report.error));
+  return fmt::format("could not {} ({})", launch::stage_name(trial.report.failed),
+                     std::strerror(trial.report.error));
 }
 
 void settle_namespaces(Abilities& found) {
@@ -128,7 +130,8 @@ void settle_namespaces(Abilities& found) {
     Trial trial;
     if (settle_mount_base(wanted, trial)) {
       found = std::move(wanted);
-      for (const char* name : {"mount namespace", "pid namespace", "network namespace", "ipc namespace", "uts namespace", "cgroup namespace"}) {
+      for (const char* name : {"mount namespace", "pid namespace", "network namespace", "ipc namespace",
+                               "uts namespace", "cgroup namespace"}) {
         found.report.in_force.emplace_back(name);
       }
       if (with_user) found.report.in_force.emplace_back("user namespace");
@@ -136,7 +139,8 @@ void settle_namespaces(Abilities& found) {
     }
     if (first.error == 0 && !first.started) first = trial;
   }
-  found.report.missing.push_back("mount, pid, network, ipc, uts namespaces: " + why(first));
+  found.report.missing.push_back("mount, pid, network, ipc, uts namespaces: " + why(first) +
+                                 "; in a chroot, mount /proc into it");
   found.own_uid = root;
   if (root && !try_start(found).worked()) found.own_uid = false;
 }
@@ -146,7 +150,8 @@ void settle_rest(Abilities& found) {
   if (found.own_uid) {
     report.in_force.emplace_back("unprivileged uid of its own");
   } else if (geteuid() == 0) {
-    report.missing.emplace_back("unprivileged uid: the process may not change its uid; run it as a normal user");
+    report.missing.emplace_back(
+        "unprivileged uid: the process may not change its uid; run it as a normal user");
   } else {
     report.in_force.emplace_back("unprivileged uid");
   }
@@ -168,12 +173,15 @@ void settle_rest(Abilities& found) {
   if (group.limits_memory()) {
     report.in_force.emplace_back("cgroup memory limit");
   } else {
-    report.missing.emplace_back("cgroup memory limit: no writable memory controller; each process is limited by its address space alone");
+    report.missing.emplace_back(
+        "cgroup memory limit: no writable memory controller; each process is limited by its address space "
+        "alone");
   }
   if (group.limits_processes()) {
     report.in_force.emplace_back("cgroup process limit");
   } else {
-    report.missing.emplace_back("cgroup process limit: no writable pids controller; RLIMIT_NPROC counts by uid");
+    report.missing.emplace_back(
+        "cgroup process limit: no writable pids controller; RLIMIT_NPROC counts by uid");
   }
 }
 

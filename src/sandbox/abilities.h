@@ -10,11 +10,11 @@
 namespace evk {
 
 struct Abilities {
-  std::uint64_t clone_flags = 0;   // namespaces of a new child
+  std::uint64_t clone_flags = 0;  // namespaces of a new child
   bool own_mounts = false;
   bool own_pids = false;
-  bool user_namespace = false;     // maps must be written
-  bool own_uid = false;            // we are root and give each child a uid that nobody has
+  bool user_namespace = false;  // maps must be written
+  bool own_uid = false;         // we are root and give each child a uid that nobody has
   std::string mount_base = "/tmp";
   bool base_only_private = false;  // within a chroot
   int landlock_abi = 0;

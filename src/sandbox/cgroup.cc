@@ -120,7 +120,8 @@ Cgroup Cgroup::make(std::uint64_t memory_bytes, unsigned processes) {
 bool Cgroup::add(pid_t pid) const {
   const std::string text = std::to_string(pid);
   bool fine = !limits_memory() || write_text(memory_dir_ + "/cgroup.procs", text);
-  if (limits_processes() && processes_dir_ != memory_dir_) fine = write_text(processes_dir_ + "/cgroup.procs", text) && fine;
+  if (limits_processes() && processes_dir_ != memory_dir_)
+    fine = write_text(processes_dir_ + "/cgroup.procs", text) && fine;
   return fine;
 }
 

@@ -17,7 +17,8 @@ class Cgroup {
   Cgroup& operator=(Cgroup&& other) noexcept;
   ~Cgroup();  // kills what is left, removes the folders
 
-  // Makes a group with these limits under cgroup v1 or v2. What cannot be limited is left out: see the two below.
+  // Makes a group with these limits under cgroup v1 or v2. What cannot be limited is left out: see the two
+  // below.
   static Cgroup make(std::uint64_t memory_bytes, unsigned processes);
   bool limits_memory() const { return !memory_dir_.empty(); }
   bool limits_processes() const { return !processes_dir_.empty(); }

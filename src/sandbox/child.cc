@@ -70,7 +70,8 @@ Result<Fd> make_memory_file(const std::string& content) {
   Fd fd(memfd_create("evk", MFD_CLOEXEC));
   if (fd.get() < 0) return system_failure("memfd_create");
   for (std::size_t done = 0; done < content.size();) {
-    const ssize_t wrote = pwrite(fd.get(), content.data() + done, content.size() - done, static_cast<off_t>(done));
+    const ssize_t wrote =
+        pwrite(fd.get(), content.data() + done, content.size() - done, static_cast<off_t>(done));
     if (wrote <= 0) return system_failure("write of the input");
     done += static_cast<std::size_t>(wrote);
   }
@@ -94,7 +95,8 @@ std::string whole_file(int fd) {
 bool is_plain_relative(const std::string& path) {
   const std::filesystem::path p(path);
   if (path.empty() || p.is_absolute()) return false;
-  return std::none_of(p.begin(), p.end(), [](const auto& part) { return part == ".." || part == "." || part.empty(); });
+  return std::none_of(p.begin(), p.end(),
+                      [](const auto& part) { return part == ".." || part == "." || part.empty(); });
 }
 
 Status check_spec(const ChildSpec& spec) {
@@ -105,13 +107,17 @@ Status check_spec(const ChildSpec& spec) {
     return failure("sandbox: too many descriptors or files to collect");
   }
   for (const PassedFd& passed : spec.descriptors) {
-    if (passed.number < 3 || passed.number > kNumberMax) return failure(fmt::format("sandbox: descriptor number {} is not in [3, {}]", passed.number, kNumberMax));
+    if (passed.number < 3 || passed.number > kNumberMax)
+      return failure(
+          fmt::format("sandbox: descriptor number {} is not in [3, {}]", passed.number, kNumberMax));
   }
   for (const PlacedFile& file : spec.files) {
-    if (!is_plain_relative(file.path)) return failure(fmt::format("sandbox: '{}' is not a plain relative path", file.path));
+    if (!is_plain_relative(file.path))
+      return failure(fmt::format("sandbox: '{}' is not a plain relative path", file.path));
   }
   for (const std::string& path : spec.collect) {
-    if (!is_plain_relative(path) || path.find('/') != std::string::npos) return failure(fmt::format("sandbox: cannot collect '{}'", path));
+    if (!is_plain_relative(path) || path.find('/') != std::string::npos)
+      return failure(fmt::format("sandbox: cannot collect '{}'", path));
   }
   return {};
 }
@@ -125,7 +131,8 @@ class VisiblePaths {
   };
 
   Status add(const std::string& path, int depth = 0) {
-    if (!path.starts_with('/') || depth > 16) return failure(fmt::format("sandbox: visible path '{}' is not absolute or loops", path));
+    if (!path.starts_with('/') || depth > 16)
+      return failure(fmt::format("sandbox: visible path '{}' is not absolute or loops", path));
     std::filesystem::path walked("/");
     const std::filesystem::path whole = std::filesystem::path(path).lexically_normal();
     for (auto part = std::next(whole.begin()); part != whole.end(); ++part) {
@@ -140,7 +147,8 @@ class VisiblePaths {
       return add(rest.lexically_normal().string(), depth + 1);
     }
     struct stat info {};
-    if (stat(walked.c_str(), &info) != 0) return failure(fmt::format("sandbox: visible path {} does not exist", path), Retry::kAfterFix);
+    if (stat(walked.c_str(), &info) != 0)
+      return failure(fmt::format("sandbox: visible path {} does not exist", path), Retry::kAfterFix);
     entries_[walked.string()].directory = S_ISDIR(info.st_mode);
     return {};
   }
@@ -162,7 +170,8 @@ class VisiblePaths {
 };
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
   return text;
 }
 
@@ -185,7 +194,8 @@ class Preparation {
       placed_bytes += (file.bytes.size() + 4095) / 4096 * 4096;
     }
     root_options_ = fmt::format("size={},nr_inodes=4096,mode=0755", placed_bytes);
-    scratch_options_ = fmt::format("size={},nr_inodes=4096,mode=0700,uid={},gid={}", std::max<std::uint64_t>(spec.scratch_bytes, 4096), uid_, uid_);
+    scratch_options_ = fmt::format("size={},nr_inodes=4096,mode=0700,uid={},gid={}",
+                                   std::max<std::uint64_t>(spec.scratch_bytes, 4096), uid_, uid_);
     prepare_limits(spec.limits, can);
     EVK_TRY(filter_, seccomp_program(spec.system_calls, spec.limits.processes > 1));
     return {};
@@ -225,7 +235,9 @@ class Preparation {
 
   std::uint32_t uid() const { return uid_; }
   std::string bind_name(int index) const {
-    return index >= 0 && static_cast<std::size_t>(index) < binds_.size() ? binds_[static_cast<std::size_t>(index)].source : "";
+    return index >= 0 && static_cast<std::size_t>(index) < binds_.size()
+               ? binds_[static_cast<std::size_t>(index)].source
+               : "";
   }
 
  private:
@@ -244,7 +256,8 @@ class Preparation {
       std::filesystem::create_directories(path.parent_path(), error);
       EVK_TRY(Fd copy, make_memory_file(file.bytes));
       const Fd out(open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0755));
-      if (out.get() < 0 || ::write(out.get(), file.bytes.data(), file.bytes.size()) != static_cast<ssize_t>(file.bytes.size())) {
+      if (out.get() < 0 || ::write(out.get(), file.bytes.data(), file.bytes.size()) !=
+                               static_cast<ssize_t>(file.bytes.size())) {
         return system_failure("write of " + file.path);
       }
     }
@@ -259,7 +272,8 @@ class Preparation {
     for (const std::string& path : spec.read_only_paths) EVK_TRY_STATUS(visible.add(path));
     visible_ = visible.ordered();
     for (const auto& [path, entry] : visible_) {
-      binds_.push_back({path.c_str(), path.c_str() + 1, entry.link_text.empty() ? nullptr : entry.link_text.c_str(), entry.directory});
+      binds_.push_back({path.c_str(), path.c_str() + 1,
+                        entry.link_text.empty() ? nullptr : entry.link_text.c_str(), entry.directory});
     }
     trees_.assign(binds_.size(), -1);
     return {};
@@ -274,14 +288,18 @@ class Preparation {
                {RLIMIT_MEMLOCK, 0, 0},
                {RLIMIT_MSGQUEUE, 0, 0},
                {RLIMIT_CORE, 0, 0}};
-    // It counts by uid, so it is set only where the uid is the child's own. One more for the init of its world.
-    if (can.own_uid || can.user_namespace) limits_.push_back({RLIMIT_NPROC, limits.processes + 1, limits.processes + 1});
+    // It counts by uid, so it is set only where the uid is the child's own. One more for the init of its
+    // world.
+    if (can.own_uid || can.user_namespace)
+      limits_.push_back({RLIMIT_NPROC, limits.processes + 1, limits.processes + 1});
   }
 
-  std::string with_folders(const std::string& text) const { return replaced(replaced(text, "@in", in_dir_), "@tmp", scratch_dir_); }
+  std::string with_folders(const std::string& text) const {
+    return replaced(replaced(text, "@in", in_dir_), "@tmp", scratch_dir_);
+  }
 
   std::uint32_t uid_ = 0;
-  std::string in_dir_ = "/in", scratch_dir_ = "/tmp", host_dir_;
+  std::string in_dir_ = "/in", scratch_dir_ = "/scratch", host_dir_;
   std::vector<std::string> argv_text_, env_text_;
   std::vector<const char*> argv_, env_;
   std::vector<std::pair<std::string, VisiblePaths::Entry>> visible_;
@@ -334,7 +352,8 @@ class RunningChild final : public Child {
     plan.pass_to = to.data();
     plan.passed = from.size();
     std::vector<launch::Collected> collected;
-    for (std::size_t i = 0; i < spec.collect.size(); ++i) collected.push_back({spec.collect[i].c_str(), collected_[i].get()});
+    for (std::size_t i = 0; i < spec.collect.size(); ++i)
+      collected.push_back({spec.collect[i].c_str(), collected_[i].get()});
     plan.collected = collected.data();
     plan.collected_count = collected.size();
     std::vector<int> keep = from;
@@ -376,8 +395,11 @@ class RunningChild final : public Child {
 
   Result<ChildEnd> wait() override {
     while (!end_) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
-      std::array<pollfd, 3> watched = {pollfd{pidfd_.get(), POLLIN, 0}, pollfd{out_open_ ? out_.get() : -1, POLLIN, 0}, pollfd{err_open_ ? err_.get() : -1, POLLIN, 0}};
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
+      std::array<pollfd, 3> watched = {pollfd{pidfd_.get(), POLLIN, 0},
+                                       pollfd{out_open_ ? out_.get() : -1, POLLIN, 0},
+                                       pollfd{err_open_ ? err_.get() : -1, POLLIN, 0}};
       poll(watched.data(), watched.size(), static_cast<int>(std::clamp<long long>(left + 1, 0, 1000)));
       alive();
     }
@@ -387,7 +409,8 @@ class RunningChild final : public Child {
  private:
   Status clone_init(launch::LaunchPlan& plan, const Abilities& can) {
     int pidfd = -1;
-    const long pid = syscall(SYS_clone, can.clone_flags | CLONE_PIDFD | SIGCHLD, nullptr, &pidfd, nullptr, nullptr);
+    const long pid =
+        syscall(SYS_clone, can.clone_flags | CLONE_PIDFD | SIGCHLD, nullptr, &pidfd, nullptr, nullptr);
     if (pid == 0) _exit(launch::run_init(plan));
     if (pid < 0) return system_failure("clone");
     pid_ = static_cast<pid_t>(pid);
@@ -433,11 +456,21 @@ class RunningChild final : public Child {
     }
   }
 
+  void sweep() const {
+    const Abilities& can = abilities();
+    if (can.own_pids || !can.own_uid) return;
+    const long pid = syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+    if (pid == 0) _exit(launch::run_sweep(preparation_.uid()));
+    while (pid > 0 && waitpid(static_cast<pid_t>(pid), nullptr, __WALL) < 0 && errno == EINTR) {
+    }
+  }
+
   void finish() {
     rusage used{};
     int status = 0;
     while (wait4(pid_, &status, __WALL, &used) < 0 && errno == EINTR) {
     }
+    sweep();
     pump();
     launch::Report report;
     const bool reported = status_.get() >= 0 && read(status_.get(), &report, sizeof report) == sizeof report;
@@ -450,7 +483,8 @@ class RunningChild final : public Child {
     end.errors = std::move(errors_);
     end.killed_by_caller = by_caller_;
     end.cpu_seconds = static_cast<double>(report.cpu_us) / 1e6;
-    const double init_seconds = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+    const double init_seconds = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                                static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
     end.cpu_seconds = std::max(end.cpu_seconds, init_seconds);
     end.memory_peak_bytes = static_cast<std::uint64_t>(report.memory_peak_kib) * 1024;
     end.limit = limit_;
@@ -473,7 +507,8 @@ class RunningChild final : public Child {
     if (end.signal == 0 && end.exit_code == 0) return;
     if (group_.memory_limit_hit()) {
       end.limit = LimitHit::kMemory;
-    } else if (end.signal == SIGXCPU || (reported && end.signal == SIGKILL && end.cpu_seconds >= limits_.cpu_seconds)) {
+    } else if (end.signal == SIGXCPU ||
+               (reported && end.signal == SIGKILL && end.cpu_seconds >= limits_.cpu_seconds)) {
       end.limit = LimitHit::kCpu;
     } else if (end.signal == SIGXFSZ) {
       end.limit = LimitHit::kFiles;
@@ -484,7 +519,10 @@ class RunningChild final : public Child {
 
   Result<ChildEnd> start_failure(const launch::Report& report) const {
     const bool path = report.failed == launch::Stage::kOpenTree || report.failed == launch::Stage::kBind;
-    return failure(fmt::format("sandbox: could not {}{}: {}", launch::stage_name(report.failed), path ? " " + preparation_.bind_name(report.detail) : "", std::strerror(report.error)), Retry::kAfterFix);
+    return failure(
+        fmt::format("sandbox: could not {}{}: {}", launch::stage_name(report.failed),
+                    path ? " " + preparation_.bind_name(report.detail) : "", std::strerror(report.error)),
+        Retry::kAfterFix);
   }
 
   const ChildLimits limits_;
@@ -506,13 +544,20 @@ class RunningChild final : public Child {
 
 std::string_view name_of(LimitHit limit) {
   switch (limit) {
-    case LimitHit::kNone: return "none";
-    case LimitHit::kWall: return "wall";
-    case LimitHit::kCpu: return "cpu";
-    case LimitHit::kMemory: return "memory";
-    case LimitHit::kFiles: return "files";
-    case LimitHit::kProcesses: return "processes";
-    case LimitHit::kOutput: return "output";
+    case LimitHit::kNone:
+      return "none";
+    case LimitHit::kWall:
+      return "wall";
+    case LimitHit::kCpu:
+      return "cpu";
+    case LimitHit::kMemory:
+      return "memory";
+    case LimitHit::kFiles:
+      return "files";
+    case LimitHit::kProcesses:
+      return "processes";
+    case LimitHit::kOutput:
+      return "output";
   }
   return "none";
 }

@@ -22,7 +22,7 @@ namespace evk::launch {
 namespace {
 
 constexpr char kInDir[] = "in";
-constexpr char kScratchDir[] = "tmp";
+constexpr char kScratchDir[] = "scratch";
 
 // A failure on the way, handed up by value: there is nothing to unwind.
 struct Step {
@@ -79,12 +79,15 @@ Step open_trees(const LaunchPlan& plan) {
     const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
     plan.trees[i] = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, plan.binds[i].source, flags));
     if (plan.trees[i] < 0) return failed(Stage::kOpenTree, i);
-    // Device nodes keep working where they are bound by themselves; everything is read-only and without set-uid.
+    // Device nodes keep working where they are bound by themselves; everything is read-only and without
+    // set-uid.
     const bool device = std::strncmp(plan.binds[i].source, "/dev/", 5) == 0;
     mount_attr attributes{};
-    attributes.attr_set = device ? MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC : MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+    attributes.attr_set = device ? MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC
+                                 : MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
     attributes.propagation = MS_PRIVATE;
-    if (syscall(SYS_mount_setattr, plan.trees[i], "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes, sizeof attributes) != 0) {
+    if (syscall(SYS_mount_setattr, plan.trees[i], "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
+                sizeof attributes) != 0) {
       return failed(Stage::kOpenTree, i);
     }
   }
@@ -132,8 +135,8 @@ bool make_private(const LaunchPlan& plan) {
 }
 
 bool enter_root() {
-  // Stacks the old root upon the new one, then takes it away. In a chroot the root is no mount point and cannot be
-  // exchanged; chroot does, since the capability that leads out of it is dropped next.
+  // Stacks the old root upon the new one, then takes it away. In a chroot the root is no mount point and
+  // cannot be exchanged; chroot does, since the capability that leads out of it is dropped next.
   if (syscall(SYS_pivot_root, ".", ".") == 0) return umount2(".", MNT_DETACH) == 0 && chdir("/") == 0;
   return chroot(".") == 0 && chdir("/") == 0;
 }
@@ -141,7 +144,8 @@ bool enter_root() {
 Step build_root(const LaunchPlan& plan) {
   if (!make_private(plan)) return failed(Stage::kMakePrivate);
   if (const Step step = open_trees(plan)) return step;
-  if (mount("tmpfs", plan.mount_base, "tmpfs", MS_NOSUID | MS_NODEV, plan.root_options) != 0) return failed(Stage::kMountRoot);
+  if (mount("tmpfs", plan.mount_base, "tmpfs", MS_NOSUID | MS_NODEV, plan.root_options) != 0)
+    return failed(Stage::kMountRoot);
   if (chdir(plan.mount_base) != 0) return failed(Stage::kMountRoot);
   if (const Step step = bind_all(plan)) return step;
   if ((mkdir(kInDir, 0755) != 0 && errno != EEXIST)) return failed(Stage::kPlace);
@@ -150,18 +154,20 @@ Step build_root(const LaunchPlan& plan) {
   if (const Step step = place_files(plan, in)) return step;
   close(in);
   if (mkdir(kScratchDir, 0755) != 0 && errno != EEXIST) return failed(Stage::kScratch);
-  if (mount("tmpfs", kScratchDir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, plan.scratch_options) != 0) return failed(Stage::kScratch);
+  if (mount("tmpfs", kScratchDir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, plan.scratch_options) != 0)
+    return failed(Stage::kScratch);
   mount_attr attributes{};
   attributes.attr_set = MOUNT_ATTR_RDONLY;
-  if (syscall(SYS_mount_setattr, AT_FDCWD, ".", 0, &attributes, sizeof attributes) != 0) return failed(Stage::kReadOnly);
+  if (syscall(SYS_mount_setattr, AT_FDCWD, ".", 0, &attributes, sizeof attributes) != 0)
+    return failed(Stage::kReadOnly);
   if (!enter_root()) return failed(Stage::kPivot);
   return {};
 }
 
 Step drop_privileges(const LaunchPlan& plan) {
   if (plan.set_ids) {
-    // Raw calls: the C library's would signal threads that this copy does not have. In a user namespace without a
-    // mapping for groups, setgroups is refused and there are none to shed.
+    // Raw calls: the C library's would signal threads that this copy does not have. In a user namespace
+    // without a mapping for groups, setgroups is refused and there are none to shed.
     syscall(SYS_setgroups, 0, nullptr);
     if (syscall(SYS_setresgid, plan.gid, plan.gid, plan.gid) != 0) return failed(Stage::kIds);
     if (syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) != 0) return failed(Stage::kIds);
@@ -211,14 +217,17 @@ Step apply_landlock(const LaunchPlan& plan) {
   const std::size_t size = plan.landlock_abi >= 6 ? 24 : plan.landlock_abi >= 4 ? 16 : 8;
   const int ruleset = static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, size, 0));
   if (ruleset < 0) return failed(Stage::kLandlock);
-  constexpr std::uint64_t kRead = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+  constexpr std::uint64_t kRead =
+      LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
   bool fine = true;
   for (std::size_t i = 0; i < plan.bind_count && fine; ++i) {
     const bool device = std::strncmp(plan.binds[i].source, "/dev/", 5) == 0;
     if (plan.binds[i].link_text != nullptr) continue;
-    fine = landlock_allow(ruleset, plan.binds[i].source, device ? kRead | LANDLOCK_ACCESS_FS_WRITE_FILE : kRead);
+    fine =
+        landlock_allow(ruleset, plan.binds[i].source, device ? kRead | LANDLOCK_ACCESS_FS_WRITE_FILE : kRead);
   }
-  fine = fine && landlock_allow(ruleset, plan.in_dir, kRead) && landlock_allow(ruleset, plan.scratch_dir, attributes.fs);
+  fine = fine && landlock_allow(ruleset, plan.in_dir, kRead) &&
+         landlock_allow(ruleset, plan.scratch_dir, attributes.fs);
   fine = fine && syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
   if (!fine) return failed(Stage::kLandlock);
   close(ruleset);
@@ -244,7 +253,8 @@ Step place_descriptors(const LaunchPlan& plan) {
 Step set_limits(const LaunchPlan& plan) {
   for (std::size_t i = 0; i < plan.limit_count; ++i) {
     const rlimit value{plan.limits[i].soft, plan.limits[i].hard};
-    if (setrlimit(static_cast<__rlimit_resource>(plan.limits[i].resource), &value) != 0) return failed(Stage::kLimits, i);
+    if (setrlimit(static_cast<__rlimit_resource>(plan.limits[i].resource), &value) != 0)
+      return failed(Stage::kLimits, i);
   }
   return {};
 }
@@ -257,7 +267,8 @@ Step become_program(const LaunchPlan& plan) {
   if (const Step step = apply_landlock(plan)) return step;
   if (const Step step = set_limits(plan)) return step;
   if (plan.filter_size > 0) {
-    const sock_fprog program{static_cast<unsigned short>(plan.filter_size), const_cast<sock_filter*>(plan.filter)};
+    const sock_fprog program{static_cast<unsigned short>(plan.filter_size),
+                             const_cast<sock_filter*>(plan.filter)};
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) return failed(Stage::kSeccomp);
   }
   execve(plan.argv[0], const_cast<char* const*>(plan.argv), const_cast<char* const*>(plan.env));
@@ -280,7 +291,8 @@ std::uint64_t collect(const LaunchPlan& plan) {
   for (std::size_t i = 0; i < plan.collected_count && i < 64 && dir >= 0; ++i) {
     const int fd = openat(dir, plan.collected[i].path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat info {};
-    if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && copy_out(fd, plan.collected[i].fd)) found |= std::uint64_t{1} << i;
+    if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && copy_out(fd, plan.collected[i].fd))
+      found |= std::uint64_t{1} << i;
     if (fd >= 0) close(fd);
   }
   return found;
@@ -297,7 +309,8 @@ int await(pid_t program) {
 }
 
 void end_descendants(const LaunchPlan& plan, pid_t program) {
-  if (plan.own_pids) {
+  // In a world of its own, or under a uid that nobody else has, it reaches the child's processes alone.
+  if (plan.own_pids || plan.set_ids) {
     syscall(SYS_kill, -1, SIGKILL);
   } else {
     syscall(SYS_kill, -program, SIGKILL);
@@ -309,7 +322,8 @@ void end_descendants(const LaunchPlan& plan, pid_t program) {
 void measure(Report& report) {
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);
-  report.cpu_us = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1'000'000 + used.ru_utime.tv_usec + used.ru_stime.tv_usec;
+  report.cpu_us = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1'000'000 + used.ru_utime.tv_usec +
+                  used.ru_stime.tv_usec;
   report.memory_peak_kib = used.ru_maxrss;
 }
 
@@ -326,25 +340,50 @@ int give_up(int status_fd, const Step& step) {
 
 const char* stage_name(Stage stage) {
   switch (stage) {
-    case Stage::kNone: return "none";
-    case Stage::kMakePrivate: return "make the mounts private";
-    case Stage::kOpenTree: return "open a visible path";
-    case Stage::kMountRoot: return "mount the root";
-    case Stage::kBind: return "bind a visible path";
-    case Stage::kPlace: return "place a file";
-    case Stage::kScratch: return "mount the scratch folder";
-    case Stage::kReadOnly: return "make the root read-only";
-    case Stage::kPivot: return "enter the root";
-    case Stage::kIds: return "drop privileges";
-    case Stage::kFork: return "fork";
-    case Stage::kDescriptors: return "place descriptors";
-    case Stage::kLimits: return "set limits";
-    case Stage::kLandlock: return "apply Landlock";
-    case Stage::kSeccomp: return "apply the system call filter";
-    case Stage::kExec: return "start the program";
-    case Stage::kCollect: return "collect files";
+    case Stage::kNone:
+      return "none";
+    case Stage::kMakePrivate:
+      return "make the mounts private";
+    case Stage::kOpenTree:
+      return "open a visible path";
+    case Stage::kMountRoot:
+      return "mount the root";
+    case Stage::kBind:
+      return "bind a visible path";
+    case Stage::kPlace:
+      return "place a file";
+    case Stage::kScratch:
+      return "mount the scratch folder";
+    case Stage::kReadOnly:
+      return "make the root read-only";
+    case Stage::kPivot:
+      return "enter the root";
+    case Stage::kIds:
+      return "drop privileges";
+    case Stage::kFork:
+      return "fork";
+    case Stage::kDescriptors:
+      return "place descriptors";
+    case Stage::kLimits:
+      return "set limits";
+    case Stage::kLandlock:
+      return "apply Landlock";
+    case Stage::kSeccomp:
+      return "apply the system call filter";
+    case Stage::kExec:
+      return "start the program";
+    case Stage::kCollect:
+      return "collect files";
   }
   return "unknown";
+}
+
+int run_sweep(uid_t uid) {
+  if (uid == 0 || syscall(SYS_setresuid, uid, uid, uid) != 0) return 1;
+  // Until nobody is left to be reached: the first round may meet what is just being born.
+  const timespec pause{0, 1'000'000};
+  for (int round = 0; round < 500 && syscall(SYS_kill, -1, SIGKILL) == 0; ++round) nanosleep(&pause, nullptr);
+  return 0;
 }
 
 int run_init(const LaunchPlan& plan) {
@@ -364,7 +403,8 @@ int run_init(const LaunchPlan& plan) {
   const pid_t program = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
   if (program < 0) return give_up(plan.status_fd, failed(Stage::kFork));
   if (program == 0) {
-    // The program's descriptors may take the number of the status pipe; a message on it says that exec did not happen.
+    // The program's descriptors may take the number of the status pipe; a message on it says that exec did
+    // not happen.
     const int status_fd = fcntl(plan.status_fd, F_DUPFD_CLOEXEC, 640);
     return give_up(status_fd, become_program(plan));
   }

@@ -10,7 +10,8 @@
 
 namespace evk {
 
-// The filter for `kind`. `may_fork` matters to programs alone; a compiler always may. Built once each, then shared.
+// The filter for `kind`. `may_fork` matters to programs alone; a compiler always may. Built once each, then
+// shared.
 Result<const std::vector<sock_filter>*> seccomp_program(SystemCalls kind, bool may_fork);
 
 }  // namespace evk

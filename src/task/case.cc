@@ -19,9 +19,9 @@ class CaseFile {
     const StoredTensor* found = file_->find(name);
     if (!found) return failure(fmt::format("{}: has no tensor {}; make the pack again", path_, name));
     if (found->type != type)
-      return failure(fmt::format("{}: tensor {} is {}[{}] and should be {}[{}]; make the pack again", path_, name,
-                                 name_of(found->type.dtype), fmt::join(found->type.shape, ","), name_of(type.dtype),
-                                 fmt::join(type.shape, ",")));
+      return failure(fmt::format("{}: tensor {} is {}[{}] and should be {}[{}]; make the pack again", path_,
+                                 name, name_of(found->type.dtype), fmt::join(found->type.shape, ","),
+                                 name_of(type.dtype), fmt::join(type.shape, ",")));
     return *found;
   }
 

@@ -12,10 +12,11 @@ namespace evk {
 
 // What is expected of one output.
 struct StoredGolden {
-  StoredTensor truth;                     // float64 for floating outputs, the output's own type for others
-  std::optional<StoredTensor> reference;  // float outputs: the same as torch computes it in the output's precision
-  std::optional<StoredTensor> scale;      // sum of |terms| of each element, float32
-  std::optional<StoredTensor> values;     // for indices: what they point into
+  StoredTensor truth;  // float64 for floating outputs, the output's own type for others
+  std::optional<StoredTensor>
+      reference;  // float outputs: the same as torch computes it in the output's precision
+  std::optional<StoredTensor> scale;   // sum of |terms| of each element, float32
+  std::optional<StoredTensor> values;  // for indices: what they point into
 };
 
 // The tensors point into the two files, which live as long as this does.

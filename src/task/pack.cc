@@ -52,7 +52,8 @@ class Node {
     require(value_.is_array(), "must be a list");
     if (value_.size() > most) bad(fmt::format("has more than {} entries", most));
     std::vector<Node> nodes;
-    for (std::size_t i = 0; i < value_.size(); ++i) nodes.emplace_back(value_[i], fmt::format("{}[{}]", where_, i));
+    for (std::size_t i = 0; i < value_.size(); ++i)
+      nodes.emplace_back(value_[i], fmt::format("{}[{}]", where_, i));
     return nodes;
   }
 
@@ -65,14 +66,16 @@ class Node {
   // One line without control characters, at least one character.
   std::string label(std::size_t most = 200) const {
     const std::string found = text(most);
-    const bool clean = std::none_of(found.begin(), found.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+    const bool clean = std::none_of(found.begin(), found.end(),
+                                    [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
     require(!found.empty() && clean, "must be a line of text without control characters");
     return found;
   }
 
   std::int64_t integer(std::int64_t low, std::int64_t high) const {
     require(value_.is_number_integer(), "must be an integer");
-    const bool fits = !value_.is_number_unsigned() || value_.get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX);
+    const bool fits =
+        !value_.is_number_unsigned() || value_.get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX);
     if (!fits || value_.get<std::int64_t>() < low || value_.get<std::int64_t>() > high)
       bad(fmt::format("must lie in [{}, {}]", low, high));
     return value_.get<std::int64_t>();
@@ -125,8 +128,9 @@ TensorType tensor_type(const Node& node) {
 std::string identifier(const Node& node) {
   const std::string name = node.text(128);
   const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-  node.require(!name.empty() && name[0] >= 'a' && name[0] <= 'z' && std::all_of(name.begin(), name.end(), allowed),
-               "must be a snake-case identifier");
+  node.require(
+      !name.empty() && name[0] >= 'a' && name[0] <= 'z' && std::all_of(name.begin(), name.end(), allowed),
+      "must be a snake-case identifier");
   return name;
 }
 
@@ -135,13 +139,15 @@ std::string inner_path(const Node& node) {
   const std::string path = node.label();
   const fs::path parts(path);
   node.require(parts.is_relative() && path.find('\\') == std::string::npos, "must be a relative path");
-  for (const auto& part : parts) node.require(!part.empty() && part != ".." && part != ".", "must not leave its folder");
+  for (const auto& part : parts)
+    node.require(!part.empty() && part != ".." && part != ".", "must not leave its folder");
   return path;
 }
 
 class GraphReader {
  public:
-  GraphReader(const Node& node, const ShapeSet& set, std::size_t forward_inputs) : node_(node), set_(set), forward_inputs_(forward_inputs) {}
+  GraphReader(const Node& node, const ShapeSet& set, std::size_t forward_inputs)
+      : node_(node), set_(set), forward_inputs_(forward_inputs) {}
 
   OpGraph read() {
     for (const Node& each : node_.at("inputs").list(512)) graph_.inputs.push_back(input(each));
@@ -153,16 +159,20 @@ class GraphReader {
 
  private:
   void remember(const Node& node, const std::string& id, std::vector<TensorType> outs) {
-    node.require(!id.empty() && made_.emplace(id, std::move(outs)).second, "must be an id that is not used yet");
+    node.require(!id.empty() && made_.emplace(id, std::move(outs)).second,
+                 "must be an id that is not used yet");
   }
 
   GraphInput input(const Node& node) {
     GraphInput head;
     head.id = node.at("id").label(64);
-    head.kind = one_of<GraphInputKind>(node.at("kind"), {{"input", GraphInputKind::kInput}, {"param", GraphInputKind::kParam},
-                                                         {"buffer", GraphInputKind::kBuffer}, {"const", GraphInputKind::kConst}});
+    head.kind = one_of<GraphInputKind>(node.at("kind"), {{"input", GraphInputKind::kInput},
+                                                         {"param", GraphInputKind::kParam},
+                                                         {"buffer", GraphInputKind::kBuffer},
+                                                         {"const", GraphInputKind::kConst}});
     head.type = tensor_type(node);
-    head.index = head.kind == GraphInputKind::kInput ? forward_index(node.at("index")) : parameter_index(node.at("name"));
+    head.index = head.kind == GraphInputKind::kInput ? forward_index(node.at("index"))
+                                                     : parameter_index(node.at("name"));
     const TensorSpec& spec = set_.inputs[static_cast<std::size_t>(head.index)];
     head.name = spec.name;
     node.require(spec.type == head.type, "must have the type of the input or parameter that it names");
@@ -186,9 +196,12 @@ class GraphReader {
     made.op = node.at("op").label(128);
     for (const Node& each : node.at("args").list(64)) made.args.push_back(argument(each, 0));
     const Node kwargs = node.at("kwargs");
-    kwargs.require(kwargs.raw().is_object() && kwargs.raw().size() <= 32, "must be an object of at most 32 keys");
-    for (const auto& [key, value] : kwargs.raw().items()) made.kwargs[key] = argument(Node(value, kwargs.where() + "." + key), 0);
-    for (const Node& each : node.at("outs").list(16)) made.outs.push_back(each.raw().is_null() ? TensorType{} : tensor_type(each));
+    kwargs.require(kwargs.raw().is_object() && kwargs.raw().size() <= 32,
+                   "must be an object of at most 32 keys");
+    for (const auto& [key, value] : kwargs.raw().items())
+      made.kwargs[key] = argument(Node(value, kwargs.where() + "." + key), 0);
+    for (const Node& each : node.at("outs").list(16))
+      made.outs.push_back(each.raw().is_null() ? TensorType{} : tensor_type(each));
     made.id = node.at("id").label(64);
     remember(node, made.id, made.outs);
     return made;
@@ -208,7 +221,8 @@ class GraphReader {
       return {std::move(list)};
     }
     if (node.has("float"))
-      return {one_of<double>(node.at("float"), {{"inf", HUGE_VAL}, {"-inf", -HUGE_VAL}, {"nan", std::nan("")}})};
+      return {
+          one_of<double>(node.at("float"), {{"inf", HUGE_VAL}, {"-inf", -HUGE_VAL}, {"nan", std::nan("")}})};
     return {reference(node)};
   }
 
@@ -217,7 +231,8 @@ class GraphReader {
     const auto found = made_.find(ref.id);
     node.require(found != made_.end(), "must refer to an input or an earlier node");
     if (node.has("index")) ref.index = static_cast<int>(node.at("index").integer(0, 15));
-    node.require(static_cast<std::size_t>(ref.index) < found->second.size(), "must refer to an output that its node has");
+    node.require(static_cast<std::size_t>(ref.index) < found->second.size(),
+                 "must refer to an output that its node has");
     return ref;
   }
 
@@ -257,8 +272,9 @@ OutputSpec output_spec(const Node& node, std::size_t index) {
   OutputSpec spec;
   spec.name = fmt::format("out{}", index);
   spec.type = tensor_type(node);
-  spec.compare = one_of<CompareBy>(node.at("compare"), {{"float", CompareBy::kFloat}, {"exact", CompareBy::kExact},
-                                                        {"index_value", CompareBy::kIndexValue}});
+  spec.compare = one_of<CompareBy>(
+      node.at("compare"),
+      {{"float", CompareBy::kFloat}, {"exact", CompareBy::kExact}, {"index_value", CompareBy::kIndexValue}});
   return spec;
 }
 
@@ -281,7 +297,8 @@ ShapeSet shape_set(const Node& node) {
     set.inputs.push_back(parameter(each));
     each.require(names.insert(set.inputs.back().name).second, "must have a name of its own");
   }
-  for (const Node& each : node.at("outputs").list(16)) set.outputs.push_back(output_spec(each, set.outputs.size()));
+  for (const Node& each : node.at("outputs").list(16))
+    set.outputs.push_back(output_spec(each, set.outputs.size()));
   node.require(!set.outputs.empty(), "needs an output");
   set.graph = GraphReader(node.at("graph"), set, forward_inputs).read();
   for (const Node& each : node.at("cases").list(64)) set.cases.push_back(task_case(each));
@@ -289,7 +306,8 @@ ShapeSet shape_set(const Node& node) {
 }
 
 Tolerance tolerance(const Node& node) {
-  static const std::set<std::string> kClasses = {"copy", "one_rounding", "elementwise", "sum", "normalisation", "scan", "composite"};
+  static const std::set<std::string> kClasses = {"copy",          "one_rounding", "elementwise", "sum",
+                                                 "normalisation", "scan",         "composite"};
   Tolerance made;
   made.atol = node.at("atol").number(0, 1);
   made.rtol = node.at("rtol").number(0, 1);
@@ -303,7 +321,8 @@ Tolerance tolerance(const Node& node) {
 
 std::string sha256_text(const Node& node) {
   const std::string found = node.text(64);
-  node.require(found.size() == 64 && found.find_first_not_of("0123456789abcdef") == std::string::npos, "must be 64 hexadecimal digits");
+  node.require(found.size() == 64 && found.find_first_not_of("0123456789abcdef") == std::string::npos,
+               "must be 64 hexadecimal digits");
   return found;
 }
 
@@ -323,17 +342,21 @@ Task task_of(const Node& root, const std::string& folder) {
   for (const Node& each : root.at("shape_sets").list(3)) {
     task.shape_sets.push_back(shape_set(each));
     const auto same = [&](const ShapeSet& set) { return set.id == task.shape_sets.back().id; };
-    each.require(std::count_if(task.shape_sets.begin(), task.shape_sets.end(), same) == 1, "must have an id of its own");
+    each.require(std::count_if(task.shape_sets.begin(), task.shape_sets.end(), same) == 1,
+                 "must have an id of its own");
   }
-  root.require(task.shapes("small") && !task.shapes("small")->cases.empty(), "needs a shape set \"small\" with cases");
+  root.require(task.shapes("small") && !task.shapes("small")->cases.empty(),
+               "needs a shape set \"small\" with cases");
   task.folder = folder;
   return task;
 }
 
 Result<std::string> read_text(const fs::path& path) {
   std::error_code error;
-  if (!fs::is_regular_file(fs::symlink_status(path, error))) return failure(path.string() + ": is no plain file; make the pack again");
-  if (fs::file_size(path, error) > kJsonBytesMax) return failure(path.string() + ": is larger than 16 MiB; make the pack again");
+  if (!fs::is_regular_file(fs::symlink_status(path, error)))
+    return failure(path.string() + ": is no plain file; make the pack again");
+  if (fs::file_size(path, error) > kJsonBytesMax)
+    return failure(path.string() + ": is larger than 16 MiB; make the pack again");
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), {});
   if (!file) return failure(path.string() + ": cannot be read; check its permissions", Retry::kAfterFix);
@@ -349,7 +372,8 @@ Status check_file(const fs::path& folder, const std::string& name) {
     if (fs::is_symlink(fs::symlink_status(walked, error)))
       return failure(walked.string() + ": is a link, which a pack must not hold; make the pack again");
   }
-  if (!fs::is_regular_file(walked, error)) return failure(walked.string() + ": is missing; make the pack again");
+  if (!fs::is_regular_file(walked, error))
+    return failure(walked.string() + ": is missing; make the pack again");
   return {};
 }
 

@@ -8,12 +8,14 @@
 
 namespace evk {
 
-// The task of the pack in `folder`. Nothing in it is trusted: every field has its type and range, every reference of the
-// graph points backwards, every file named is a plain file inside the folder (no link, no "..", no absolute path). Tensors
-// are not read (see case.h). The Error names the file, the place in it and the rule.
+// The task of the pack in `folder`. Nothing in it is trusted: every field has its type and range, every
+// reference of the graph points backwards, every file named is a plain file inside the folder (no link, no
+// "..", no absolute path). Tensors are not read (see case.h). The Error names the file, the place in it and
+// the rule.
 Result<Task> read_pack(const std::string& folder);
 
-// The same for the text of task.json; the files that it names are not looked for. `folder` becomes Task::folder.
+// The same for the text of task.json; the files that it names are not looked for. `folder` becomes
+// Task::folder.
 Result<Task> parse_pack(const std::string& json_text, const std::string& folder);
 
 }  // namespace evk

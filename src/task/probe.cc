@@ -23,8 +23,11 @@ constexpr std::uintmax_t kSourceBytesMax = 1 << 20;
 Result<std::string> read_file(const fs::path& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
-  if (error) return failure(fmt::format("{}: {}; name a readable file", path.string(), error.message()), Retry::kAfterFix);
-  if (size > kSourceBytesMax) return failure(path.string() + ": is larger than 1 MiB; name a task file", Retry::kAfterFix);
+  if (error)
+    return failure(fmt::format("{}: {}; name a readable file", path.string(), error.message()),
+                   Retry::kAfterFix);
+  if (size > kSourceBytesMax)
+    return failure(path.string() + ": is larger than 1 MiB; name a task file", Retry::kAfterFix);
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), {});
   if (!file) return failure(path.string() + ": cannot be read; check its permissions", Retry::kAfterFix);
@@ -56,7 +59,8 @@ ProbeConfig probe_config(const std::string& root, const std::string& cache_folde
 }
 
 std::string default_pack_cache() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return std::string(cache) + "/evokernel/packs";
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return std::string(cache) + "/evokernel/packs";
   const char* home = std::getenv("HOME");
   return std::string(home && *home ? home : "/tmp") + "/.cache/evokernel/packs";
 }
@@ -88,7 +92,9 @@ Result<std::string> Probe::pack_of(const std::string& file) const {
   fs::create_directories(cache, error);
   const fs::path scratch = cache / scratch_name();
   if (!fs::create_directory(scratch, error))
-    return failure(fmt::format("cannot make {}: {}; give a cache folder that can be written", scratch.string(), error.message()), Retry::kAfterFix);
+    return failure(fmt::format("cannot make {}: {}; give a cache folder that can be written",
+                               scratch.string(), error.message()),
+                   Retry::kAfterFix);
   Status made = make_pack(file, source, scratch.string());
   // Whoever renames first wins; the packs are alike.
   if (made) fs::rename(scratch, folder, error);
@@ -96,7 +102,9 @@ Result<std::string> Probe::pack_of(const std::string& file) const {
   fs::remove_all(scratch, ignored);
   EVK_TRY_STATUS(std::move(made));
   if (!fs::is_regular_file(folder / "task.json", ignored))
-    return failure(fmt::format("cannot keep the pack in {}: {}; give a cache folder that can be written", folder.string(), error.message()), Retry::kAfterFix);
+    return failure(fmt::format("cannot keep the pack in {}: {}; give a cache folder that can be written",
+                               folder.string(), error.message()),
+                   Retry::kAfterFix);
   return folder.string();
 }
 

@@ -23,10 +23,11 @@ constexpr std::size_t kRankMax = 8;
 constexpr std::int64_t kElementsMax = std::int64_t{1} << 40;
 
 std::optional<DType> dtype_coded(const std::string& code) {
-  static const std::map<std::string, DType> kCodes = {
-      {"F64", DType::kFloat64}, {"F32", DType::kFloat32}, {"F16", DType::kFloat16}, {"BF16", DType::kBFloat16},
-      {"I64", DType::kInt64},   {"I32", DType::kInt32},   {"I16", DType::kInt16},   {"I8", DType::kInt8},
-      {"U8", DType::kUInt8},    {"BOOL", DType::kBool}};
+  static const std::map<std::string, DType> kCodes = {{"F64", DType::kFloat64}, {"F32", DType::kFloat32},
+                                                      {"F16", DType::kFloat16}, {"BF16", DType::kBFloat16},
+                                                      {"I64", DType::kInt64},   {"I32", DType::kInt32},
+                                                      {"I16", DType::kInt16},   {"I8", DType::kInt8},
+                                                      {"U8", DType::kUInt8},    {"BOOL", DType::kBool}};
   const auto found = kCodes.find(code);
   return found == kCodes.end() ? std::nullopt : std::optional(found->second);
 }
@@ -42,10 +43,12 @@ std::optional<std::int64_t> bounded(const json& value, std::int64_t max) {
 // One tensor's entry against the data section of `size` bytes.
 class Entry {
  public:
-  Entry(const std::string& name, const json& entry, std::span<const std::byte> data) : name_(name), entry_(entry), data_(data) {}
+  Entry(const std::string& name, const json& entry, std::span<const std::byte> data)
+      : name_(name), entry_(entry), data_(data) {}
 
   Result<StoredTensor> read() const {
-    if (!entry_.is_object() || !entry_.contains("dtype") || !entry_.contains("shape") || !entry_.contains("data_offsets"))
+    if (!entry_.is_object() || !entry_.contains("dtype") || !entry_.contains("shape") ||
+        !entry_.contains("data_offsets"))
       return bad("needs dtype, shape and data_offsets");
     StoredTensor tensor;
     if (!entry_["dtype"].is_string()) return bad("has a dtype that is no string");
@@ -57,11 +60,14 @@ class Entry {
   }
 
  private:
-  tl::unexpected<Error> bad(const char* rule) const { return failure(fmt::format("tensor '{}' {}", name_.substr(0, 80), rule)); }
+  tl::unexpected<Error> bad(const char* rule) const {
+    return failure(fmt::format("tensor '{}' {}", name_.substr(0, 80), rule));
+  }
 
   Result<std::int64_t> read_shape(std::vector<std::int64_t>& shape) const {
     const json& sizes = entry_["shape"];
-    if (!sizes.is_array() || sizes.size() > kRankMax) return bad("has a shape that is no list of at most 8 sizes");
+    if (!sizes.is_array() || sizes.size() > kRankMax)
+      return bad("has a shape that is no list of at most 8 sizes");
     std::int64_t elements = 1;
     for (const json& each : sizes) {
       const auto size = bounded(each, kElementsMax);
@@ -82,7 +88,8 @@ class Entry {
     const std::int64_t width = bytes_of(tensor.type.dtype);
     if (*end - *begin != elements * width) return bad("has data of another length than its shape says");
     tensor.bytes = data_.subspan(static_cast<std::size_t>(*begin), static_cast<std::size_t>(*end - *begin));
-    if (reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % static_cast<std::uintptr_t>(width) != 0 && elements > 0)
+    if (reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % static_cast<std::uintptr_t>(width) != 0 &&
+        elements > 0)
       return bad("is not aligned to its elements");
     return tensor;
   }
@@ -130,7 +137,8 @@ Result<std::map<std::string, StoredTensor, std::less<>>> parse_safetensors(std::
   std::memcpy(&length, file.data(), sizeof length);
   if (length > kHeaderBytesMax) return failure("the header is longer than 1 MiB");
   if (length > file.size() - sizeof length) return failure("the header is cut off");
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + sizeof length, static_cast<std::size_t>(length));
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + sizeof length,
+                              static_cast<std::size_t>(length));
   if (!nests_at_most(text, 4)) return failure("the header nests too deep");
   const json header = json::parse(text, nullptr, false);
   if (!header.is_object()) return failure("the header is no JSON object");
@@ -146,7 +154,9 @@ Result<std::map<std::string, StoredTensor, std::less<>>> parse_safetensors(std::
 }
 
 Result<std::shared_ptr<const Safetensors>> Safetensors::open(const std::string& path) {
-  const auto bad = [&](const std::string& what) { return failure(fmt::format("{}: {}; make the pack again", path, what)); };
+  const auto bad = [&](const std::string& what) {
+    return failure(fmt::format("{}: {}; make the pack again", path, what));
+  };
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return bad(std::strerror(errno));
   struct stat info {};

@@ -23,8 +23,9 @@ struct StoredTensor {
   std::span<const std::byte> bytes;
 };
 
-// Name to tensor of a whole file's bytes. Every tensor lies inside the file, is as long as its type says, begins at a
-// multiple of its element size, and overlaps no other. The Error says which rule is broken; it names no file.
+// Name to tensor of a whole file's bytes. Every tensor lies inside the file, is as long as its type says,
+// begins at a multiple of its element size, and overlaps no other. The Error says which rule is broken; it
+// names no file.
 Result<std::map<std::string, StoredTensor, std::less<>>> parse_safetensors(std::span<const std::byte> file);
 
 // An open, memory-mapped file. Immutable: any number of threads may read it.

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 #include <filesystem>
 #include <optional>
 
@@ -52,8 +52,13 @@ Result<std::vector<SuiteEntry>> entries_of_folder(const fs::path& folder, const 
     if (each.path().extension() == ".py" && name[0] != '_' && name[0] != '.' && each.is_regular_file(ignored))
       entries.push_back(entry_of(each.path(), packs));
   }
-  if (error) return failure(fmt::format("cannot read folder {}: {}; check its permissions", folder.string(), error.message()), Retry::kAfterFix);
-  if (entries.empty()) return failure(fmt::format("folder {} holds no .py file; name a folder of task files", folder.string()), Retry::kAfterFix);
+  if (error)
+    return failure(
+        fmt::format("cannot read folder {}: {}; check its permissions", folder.string(), error.message()),
+        Retry::kAfterFix);
+  if (entries.empty())
+    return failure(fmt::format("folder {} holds no .py file; name a folder of task files", folder.string()),
+                   Retry::kAfterFix);
   std::sort(entries.begin(), entries.end(), natural_less);
   return entries;
 }
@@ -62,7 +67,8 @@ std::string own_suites(const fs::path& tasks) {
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& each : fs::directory_iterator(tasks, error))
-    if (each.is_directory(error) && each.path().filename() != "packs") names.push_back(each.path().filename().string());
+    if (each.is_directory(error) && each.path().filename() != "packs")
+      names.push_back(each.path().filename().string());
   std::sort(names.begin(), names.end());
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
@@ -70,7 +76,8 @@ std::string own_suites(const fs::path& tasks) {
 // "Softmax_" and "softmax" are one name.
 std::string folded(std::string name) {
   while (!name.empty() && name.back() == '_') name.pop_back();
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return name;
 }
 
@@ -99,7 +106,8 @@ std::string nearest(const std::vector<SuiteEntry>& entries, const std::string& w
     const std::string stem = folded(stem_of(entry));
     return std::min(edit_distance(stem, folded(wanted)), edit_distance(without_number(stem), folded(wanted)));
   };
-  const auto best = std::min_element(entries.begin(), entries.end(), [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+  const auto best = std::min_element(entries.begin(), entries.end(),
+                                     [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
   return best == entries.end() ? "none" : stem_of(*best);
 }
 
@@ -114,16 +122,20 @@ struct Wanted {
       const auto number = leading_number(stem);
       return number && *number >= numbers->first && *number <= numbers->second;
     }
-    return entry.id.text == text || folded(stem) == folded(text) || folded(without_number(stem)) == folded(text);
+    return entry.id.text == text || folded(stem) == folded(text) ||
+           folded(without_number(stem)) == folded(text);
   }
 };
 
-bool digits(const std::string& text) { return !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos; }
+bool digits(const std::string& text) {
+  return !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos;
+}
 
 Wanted wanted_of(const std::string& text) {
   Wanted wanted{text, std::nullopt};
   const auto dash = text.find('-');
-  const std::string first = text.substr(0, dash), last = dash == std::string::npos ? first : text.substr(dash + 1);
+  const std::string first = text.substr(0, dash),
+                    last = dash == std::string::npos ? first : text.substr(dash + 1);
   if (digits(first) && digits(last)) wanted.numbers = {std::stoi(first), std::stoi(last)};
   return wanted;
 }
@@ -148,18 +160,23 @@ Result<std::vector<SuiteEntry>> resolve_suite(const std::string& what, const std
   std::error_code error;
   const fs::path tasks = fs::path(root) / "tasks";
   if (fs::is_regular_file(what, error)) {
-    if (fs::path(what).extension() != ".py") return failure(what + " is no .py file; name a KernelBench-form Python file", Retry::kAfterFix);
+    if (fs::path(what).extension() != ".py")
+      return failure(what + " is no .py file; name a KernelBench-form Python file", Retry::kAfterFix);
     return std::vector<SuiteEntry>{entry_of(what, {})};
   }
   if (fs::is_directory(what, error)) return entries_of_folder(what, {});
-  const bool plain = !what.empty() && what.find('/') == std::string::npos && what[0] != '.' && what != "packs";
-  if (plain && fs::is_directory(tasks / what, error)) return entries_of_folder(tasks / what, tasks / "packs" / what);
-  return failure(fmt::format("there is no file, folder or suite '{}'; name a .py file, a folder of them, or one of our suites: {}", what,
-                             own_suites(tasks)),
+  const bool plain =
+      !what.empty() && what.find('/') == std::string::npos && what[0] != '.' && what != "packs";
+  if (plain && fs::is_directory(tasks / what, error))
+    return entries_of_folder(tasks / what, tasks / "packs" / what);
+  return failure(fmt::format("there is no file, folder or suite '{}'; name a .py file, a folder of them, or "
+                             "one of our suites: {}",
+                             what, own_suites(tasks)),
                  Retry::kAfterFix);
 }
 
-Result<std::vector<SuiteEntry>> select_tasks(const std::vector<SuiteEntry>& entries, const std::string& only) {
+Result<std::vector<SuiteEntry>> select_tasks(const std::vector<SuiteEntry>& entries,
+                                             const std::string& only) {
   const std::vector<std::string> parts = parts_of(only);
   if (parts.empty()) return entries;
   std::vector<Wanted> all;
@@ -167,11 +184,13 @@ Result<std::vector<SuiteEntry>> select_tasks(const std::vector<SuiteEntry>& entr
     all.push_back(wanted_of(part));
     const auto matches = [&](const SuiteEntry& entry) { return all.back().matches(entry); };
     if (std::none_of(entries.begin(), entries.end(), matches))
-      return failure(fmt::format("no task matches '{}'; the nearest is {}", part, nearest(entries, part)), Retry::kAfterFix);
+      return failure(fmt::format("no task matches '{}'; the nearest is {}", part, nearest(entries, part)),
+                     Retry::kAfterFix);
   }
   std::vector<SuiteEntry> selected;
   for (const SuiteEntry& entry : entries)
-    if (std::any_of(all.begin(), all.end(), [&](const Wanted& wanted) { return wanted.matches(entry); })) selected.push_back(entry);
+    if (std::any_of(all.begin(), all.end(), [&](const Wanted& wanted) { return wanted.matches(entry); }))
+      selected.push_back(entry);
   return selected;
 }
 

@@ -21,15 +21,21 @@ T load(std::span<const std::byte> bytes, std::size_t index) {
 }
 
 struct FloatFormat {
-  double ulp_relative, normal_min, finite_max, overflow;  // `overflow`: the smallest value that rounds to infinity
+  double ulp_relative, normal_min, finite_max,
+      overflow;  // `overflow`: the smallest value that rounds to infinity
 };
 
 FloatFormat format_of(DType dtype) {
   switch (dtype) {
-    case DType::kFloat16: return {0x1p-10, 0x1p-14, 65504.0, 65520.0};
-    case DType::kBFloat16: return {0x1p-7, 0x1p-126, 0x1.fep127, 0x1.ffp127};
-    case DType::kFloat64: return {0x1p-52, std::numeric_limits<double>::min(), std::numeric_limits<double>::max(), std::numeric_limits<double>::infinity()};
-    default: return {0x1p-23, 0x1p-126, 0x1.fffffep127, 0x1.ffffffp127};
+    case DType::kFloat16:
+      return {0x1p-10, 0x1p-14, 65504.0, 65520.0};
+    case DType::kBFloat16:
+      return {0x1p-7, 0x1p-126, 0x1.fep127, 0x1.ffp127};
+    case DType::kFloat64:
+      return {0x1p-52, std::numeric_limits<double>::min(), std::numeric_limits<double>::max(),
+              std::numeric_limits<double>::infinity()};
+    default:
+      return {0x1p-23, 0x1p-126, 0x1.fffffep127, 0x1.ffffffp127};
   }
 }
 
@@ -69,13 +75,19 @@ void add_to_region(std::size_t index, const std::vector<std::int64_t>& shape, Er
 class FloatComparison {
  public:
   FloatComparison(const OutputSpec& spec, const Tolerance& tolerance, TensorView got, const Golden& golden)
-      : spec_(spec), tolerance_(tolerance), got_(std::move(got)), golden_(golden), format_(format_of(spec.type.dtype)), model_(bound_model(tolerance, spec.type.dtype)) {}
+      : spec_(spec),
+        tolerance_(tolerance),
+        got_(std::move(got)),
+        golden_(golden),
+        format_(format_of(spec.type.dtype)),
+        model_(bound_model(tolerance, spec.type.dtype)) {}
 
   OutputComparison run() {
     out_.stats.output = spec_.name;
     out_.stats.elements = got_.size();
     measure_truth();
-    for (std::size_t begin = 0; begin < got_.size(); begin += row_) compare_row(begin, std::min(begin + row_, got_.size()));
+    for (std::size_t begin = 0; begin < got_.size(); begin += row_)
+      compare_row(begin, std::min(begin + row_, got_.size()));
     finish();
     return std::move(out_);
   }
@@ -83,7 +95,8 @@ class FloatComparison {
  private:
   void measure_truth() {
     const std::int64_t last = spec_.type.shape.empty() ? 1 : spec_.type.shape.back();
-    // The largest of a handful of values says little about what rounding may cost, so short rows are taken together.
+    // The largest of a handful of values says little about what rounding may cost, so short rows are taken
+    // together.
     row_ = last >= 8 ? static_cast<std::size_t>(last) : std::max<std::size_t>(got_.size(), 1);
     double sum = 0, squares = 0;
     std::size_t finite = 0;
@@ -114,9 +127,11 @@ class FloatComparison {
 
   double bound(double y, std::size_t index, double row_largest, double reference_error) const {
     const double n = static_cast<double>(std::max<std::int64_t>(tolerance_.reduction_length, 1));
-    const double scale = golden_.scale ? golden_.scale->at(index) : std::sqrt(n) * std::max(std::abs(y), rms_);
+    const double scale =
+        golden_.scale ? golden_.scale->at(index) : std::sqrt(n) * std::max(std::abs(y), rms_);
     const double ulp = format_.ulp_relative * std::max(std::abs(y), format_.normal_min);
-    double bound = model_.relative * std::abs(y) + model_.row_floor * row_largest + model_.scale * scale + model_.ulps * ulp;
+    double bound = model_.relative * std::abs(y) + model_.row_floor * row_largest + model_.scale * scale +
+                   model_.ulps * ulp;
     bound = std::max(bound, model_.reference * reference_error);
     // Subnormal results may be flushed to zero.
     return bound + (model_.ulps > 0 || model_.relative > 0 ? format_.normal_min : 0);
@@ -126,10 +141,12 @@ class FloatComparison {
     const double y = golden_.truth.at(i), value = got_.at(i);
     out_.stats.nan_count += std::isnan(value) ? 1 : 0;
     out_.stats.inf_count += std::isinf(value) ? 1 : 0;
-    const double as_type = std::abs(y) >= format_.overflow ? std::copysign(std::numeric_limits<double>::infinity(), y) : y;
+    const double as_type =
+        std::abs(y) >= format_.overflow ? std::copysign(std::numeric_limits<double>::infinity(), y) : y;
     const Class expected = class_of(as_type), seen = class_of(value);
     if (expected != seen) {
-      const bool legal = near_overflow(y, format_) && seen != Class::kNan && std::signbit(value) == std::signbit(y);
+      const bool legal =
+          near_overflow(y, format_) && seen != Class::kNan && std::signbit(value) == std::signbit(y);
       if (!legal) miss(i);
       if (!legal) ++out_.paper_mismatched;
       return;
@@ -153,7 +170,9 @@ class FloatComparison {
   void finish() {
     // Against its own spread: near-constant outputs pass element by element whatever the kernel does.
     if (deviation_squares_ > 0) out_.stats.centred_rel = std::sqrt(error_squares_ / deviation_squares_);
-    const bool spread = out_.stats.centred_rel <= tolerance_.centred_rel || error_squares_ <= kUnit * kUnit * 16 * rms_ * rms_ * static_cast<double>(out_.stats.elements);
+    const bool spread =
+        out_.stats.centred_rel <= tolerance_.centred_rel ||
+        error_squares_ <= kUnit * kUnit * 16 * rms_ * rms_ * static_cast<double>(out_.stats.elements);
     out_.strict_pass = out_.stats.mismatched == 0 && spread;
     out_.paper_pass = out_.paper_mismatched == 0;
   }
@@ -200,10 +219,12 @@ class IndexReader {
 };
 
 std::int64_t exact_truth(const TensorView& truth, std::size_t index) {
-  return is_floating(truth.dtype) ? static_cast<std::int64_t>(std::llrint(truth.at(index))) : truth.integer_at(index);
+  return is_floating(truth.dtype) ? static_cast<std::int64_t>(std::llrint(truth.at(index)))
+                                  : truth.integer_at(index);
 }
 
-OutputComparison compare_exact(const OutputSpec& spec, const TensorView& got, const Golden& golden, const std::optional<IndexSource>& source) {
+OutputComparison compare_exact(const OutputSpec& spec, const TensorView& got, const Golden& golden,
+                               const std::optional<IndexSource>& source) {
   OutputComparison out;
   out.stats.output = spec.name;
   out.stats.elements = got.size();
@@ -217,7 +238,8 @@ OutputComparison compare_exact(const OutputSpec& spec, const TensorView& got, co
     }
     if (same) continue;
     ++out.stats.mismatched;
-    out.stats.abs_max = std::max(out.stats.abs_max, std::abs(static_cast<double>(seen) - static_cast<double>(wanted)));
+    out.stats.abs_max =
+        std::max(out.stats.abs_max, std::abs(static_cast<double>(seen) - static_cast<double>(wanted)));
     add_to_region(i, spec.type.shape, out.stats);
   }
   out.paper_mismatched = out.stats.mismatched;
@@ -232,34 +254,50 @@ double half_to_double(std::uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   const double sign = (bits & 0x8000) != 0 ? -1.0 : 1.0;
   if (exponent == 0) return sign * std::ldexp(fraction, -24);
-  if (exponent == 31) return fraction != 0 ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+  if (exponent == 31)
+    return fraction != 0 ? std::numeric_limits<double>::quiet_NaN()
+                         : sign * std::numeric_limits<double>::infinity();
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
-double bfloat16_to_double(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+double bfloat16_to_double(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
 
 std::size_t TensorView::size() const { return bytes.size() / static_cast<std::size_t>(bytes_of(dtype)); }
 
 double TensorView::at(std::size_t index) const {
   switch (dtype) {
-    case DType::kFloat32: return load<float>(bytes, index);
-    case DType::kFloat64: return load<double>(bytes, index);
-    case DType::kFloat16: return half_to_double(load<std::uint16_t>(bytes, index));
-    case DType::kBFloat16: return bfloat16_to_double(load<std::uint16_t>(bytes, index));
-    default: return static_cast<double>(integer_at(index));
+    case DType::kFloat32:
+      return load<float>(bytes, index);
+    case DType::kFloat64:
+      return load<double>(bytes, index);
+    case DType::kFloat16:
+      return half_to_double(load<std::uint16_t>(bytes, index));
+    case DType::kBFloat16:
+      return bfloat16_to_double(load<std::uint16_t>(bytes, index));
+    default:
+      return static_cast<double>(integer_at(index));
   }
 }
 
 std::int64_t TensorView::integer_at(std::size_t index) const {
   switch (dtype) {
-    case DType::kInt8: return load<std::int8_t>(bytes, index);
-    case DType::kUInt8: return load<std::uint8_t>(bytes, index);
-    case DType::kInt16: return load<std::int16_t>(bytes, index);
-    case DType::kInt32: return load<std::int32_t>(bytes, index);
-    case DType::kInt64: return load<std::int64_t>(bytes, index);
+    case DType::kInt8:
+      return load<std::int8_t>(bytes, index);
+    case DType::kUInt8:
+      return load<std::uint8_t>(bytes, index);
+    case DType::kInt16:
+      return load<std::int16_t>(bytes, index);
+    case DType::kInt32:
+      return load<std::int32_t>(bytes, index);
+    case DType::kInt64:
+      return load<std::int64_t>(bytes, index);
     // A byte that is neither 0 nor 1 is no truth value: it compares unequal to both.
-    case DType::kBool: return load<std::uint8_t>(bytes, index);
-    default: EVK_CHECK(false, "not an integer type: {}", name_of(dtype));
+    case DType::kBool:
+      return load<std::uint8_t>(bytes, index);
+    default:
+      EVK_CHECK(false, "not an integer type: {}", name_of(dtype));
   }
   return 0;
 }
@@ -301,12 +339,16 @@ BoundModel bound_model(const Tolerance& tolerance, DType dtype) {
   return model;
 }
 
-OutputComparison compare_output(const OutputSpec& spec, const Tolerance& tolerance, std::span<const std::byte> got,
-                                const Golden& golden, const std::optional<IndexSource>& source) {
+OutputComparison compare_output(const OutputSpec& spec, const Tolerance& tolerance,
+                                std::span<const std::byte> got, const Golden& golden,
+                                const std::optional<IndexSource>& source) {
   const TensorView view{spec.type.dtype, spec.type.shape, got};
-  EVK_CHECK(view.size() == static_cast<std::size_t>(spec.type.elements()), "output {} has {} elements", spec.name, view.size());
-  EVK_CHECK(golden.truth.size() == view.size(), "golden of {} has {} elements", spec.name, golden.truth.size());
-  if (is_floating(spec.type.dtype) && spec.compare == CompareBy::kFloat) return FloatComparison(spec, tolerance, view, golden).run();
+  EVK_CHECK(view.size() == static_cast<std::size_t>(spec.type.elements()), "output {} has {} elements",
+            spec.name, view.size());
+  EVK_CHECK(golden.truth.size() == view.size(), "golden of {} has {} elements", spec.name,
+            golden.truth.size());
+  if (is_floating(spec.type.dtype) && spec.compare == CompareBy::kFloat)
+    return FloatComparison(spec, tolerance, view, golden).run();
   if (is_floating(spec.type.dtype)) {
     Tolerance exact = tolerance;
     exact.op_class = "copy";

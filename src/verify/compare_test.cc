@@ -16,7 +16,10 @@ std::span<const std::byte> bytes(const std::vector<T>& values) {
   return std::as_bytes(std::span<const T>(values));
 }
 
-OutputSpec output(std::vector<std::int64_t> shape, DType dtype = DType::kFloat32, CompareBy by = CompareBy::kFloat) { return {"y", {dtype, std::move(shape)}, by}; }
+OutputSpec output(std::vector<std::int64_t> shape, DType dtype = DType::kFloat32,
+                  CompareBy by = CompareBy::kFloat) {
+  return {"y", {dtype, std::move(shape)}, by};
+}
 
 Tolerance tolerance(const char* op_class, std::int64_t n = 1, int transcendentals = 0) {
   Tolerance t;
@@ -67,7 +70,8 @@ TEST(Compare, boxes_the_mismatches_in_the_shape_of_the_output) {
   for (std::size_t i = 0; i < truth.size(); ++i) truth[i] = static_cast<double>(i);
   std::vector<float> got(truth.begin(), truth.end());
   got[1 * 10 + 7] = got[3 * 10 + 9] = -1;
-  const auto c = compare_output(output({4, 10}), tolerance("copy"), bytes(got), {{DType::kFloat64, {4, 10}, bytes(truth)}, {}, {}});
+  const auto c = compare_output(output({4, 10}), tolerance("copy"), bytes(got),
+                                {{DType::kFloat64, {4, 10}, bytes(truth)}, {}, {}});
   EXPECT_EQ(c.stats.mismatched, 2u);
   EXPECT_EQ(c.stats.first, (std::vector<std::int64_t>{1, 7}));
   EXPECT_EQ(c.stats.region_low, (std::vector<std::int64_t>{1, 7}));
@@ -75,7 +79,8 @@ TEST(Compare, boxes_the_mismatches_in_the_shape_of_the_output) {
 }
 
 TEST(Compare, never_takes_nan_or_infinity_for_a_number) {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN(),
+                  kInf = std::numeric_limits<float>::infinity();
   for (const float bad : {kNan, -kNan, kInf, -kInf}) {
     Case c = ramp(16);
     c.got[5] = bad;
@@ -138,12 +143,14 @@ TEST(Compare, separates_honest_sums_from_shortened_ones) {
     dropped.push_back(without_last);
     half_precision.push_back(rough);
   }
-  const Golden golden{{DType::kFloat64, {kOutputs}, bytes(truth)}, {}, TensorView{DType::kFloat64, {kOutputs}, bytes(scale)}};
+  const Golden golden{
+      {DType::kFloat64, {kOutputs}, bytes(truth)}, {}, TensorView{DType::kFloat64, {kOutputs}, bytes(scale)}};
   const Golden bare{golden.truth, {}, {}};
   for (const Golden& g : {golden, bare}) {
     EXPECT_TRUE(compare_output(output({kOutputs}), tolerance("sum", kTerms), bytes(honest), g).strict_pass);
     EXPECT_FALSE(compare_output(output({kOutputs}), tolerance("sum", kTerms), bytes(dropped), g).strict_pass);
-    EXPECT_FALSE(compare_output(output({kOutputs}), tolerance("sum", kTerms), bytes(half_precision), g).strict_pass);
+    EXPECT_FALSE(
+        compare_output(output({kOutputs}), tolerance("sum", kTerms), bytes(half_precision), g).strict_pass);
   }
 }
 
@@ -163,9 +170,11 @@ TEST(Compare, accepts_either_side_of_the_overflow_of_half) {
   const std::vector<double> truth = {65519.0, 65521.0, 70000.0, 100.0, 1, 2, 3, 4};
   std::vector<std::uint16_t> got = {0x7c00, 0x7bff, 0x7c00, 0x5640, 0x3c00, 0x4000, 0x4200, 0x4400};
   const Golden golden{{DType::kFloat64, {8}, bytes(truth)}, {}, {}};
-  EXPECT_TRUE(compare_output(output({8}, DType::kFloat16), tolerance("elementwise"), bytes(got), golden).strict_pass);
+  EXPECT_TRUE(
+      compare_output(output({8}, DType::kFloat16), tolerance("elementwise"), bytes(got), golden).strict_pass);
   got[2] = 0x7bff;
-  EXPECT_FALSE(compare_output(output({8}, DType::kFloat16), tolerance("elementwise"), bytes(got), golden).strict_pass);
+  EXPECT_FALSE(
+      compare_output(output({8}, DType::kFloat16), tolerance("elementwise"), bytes(got), golden).strict_pass);
 }
 
 TEST(Compare, holds_integers_and_truth_values_to_the_bit) {
@@ -177,7 +186,10 @@ TEST(Compare, holds_integers_and_truth_values_to_the_bit) {
   got[2] -= 1;
   EXPECT_FALSE(compare_output(spec, tolerance("sum"), bytes(got), golden).strict_pass);
   const std::vector<std::uint8_t> flags = {1, 0, 2}, wanted = {1, 0, 1};
-  EXPECT_EQ(compare_output(output({3}, DType::kBool, CompareBy::kExact), tolerance("copy"), bytes(flags), {{DType::kBool, {3}, bytes(wanted)}, {}, {}}).stats.mismatched, 1u);
+  EXPECT_EQ(compare_output(output({3}, DType::kBool, CompareBy::kExact), tolerance("copy"), bytes(flags),
+                           {{DType::kBool, {3}, bytes(wanted)}, {}, {}})
+                .stats.mismatched,
+            1u);
 }
 
 TEST(Compare, accepts_another_index_of_the_same_value_only) {
@@ -190,7 +202,8 @@ TEST(Compare, accepts_another_index_of_the_same_value_only) {
   EXPECT_TRUE(compare_output(spec, tolerance("copy"), bytes(tie), golden, source).strict_pass);
   EXPECT_FALSE(compare_output(spec, tolerance("copy"), bytes(wrong), golden, source).strict_pass);
   EXPECT_FALSE(compare_output(spec, tolerance("copy"), bytes(outside), golden, source).strict_pass);
-  EXPECT_FALSE(compare_output(spec, tolerance("copy"), bytes(tie), golden).strict_pass) << "without the values, indices are exact";
+  EXPECT_FALSE(compare_output(spec, tolerance("copy"), bytes(tie), golden).strict_pass)
+      << "without the values, indices are exact";
 }
 
 TEST(Compare, reads_half_and_bfloat16) {

@@ -6,12 +6,16 @@
 namespace evk {
 namespace {
 
-bool starts_identifier(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
-bool continues_identifier(char c) { return starts_identifier(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool starts_identifier(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
+}
+bool continues_identifier(char c) {
+  return starts_identifier(c) || std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
 
 constexpr std::array<std::string_view, 25> kLongPunctuators = {
-    "%:%:", "...", "<<=", ">>=", "->*", "<=>", "##", "::", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&",
-    "||", "+=", "-=", "*=", "/=", "%:", ".*"};
+    "%:%:", "...", "<<=", ">>=", "->*", "<=>", "##", "::", "->", "++", "--", "<<", ">>",
+    "<=",   ">=",  "==",  "!=",  "&&",  "||",  "+=", "-=", "*=", "/=", "%:", ".*"};
 
 class Lexer {
  public:
@@ -29,7 +33,8 @@ class Lexer {
     for (std::size_t i = 0; i < source_.size(); ++i) {
       std::size_t end = i + 1;
       if (source_[i] == '\\') {
-        while (end < source_.size() && (source_[end] == ' ' || source_[end] == '\t' || source_[end] == '\r')) ++end;
+        while (end < source_.size() && (source_[end] == ' ' || source_[end] == '\t' || source_[end] == '\r'))
+          ++end;
         if (end < source_.size() && source_[end] == '\n') {
           ++line;
           i = end;
@@ -76,7 +81,8 @@ class Lexer {
       header_name();
     } else if (starts_identifier(c)) {
       identifier();
-    } else if (std::isdigit(static_cast<unsigned char>(c)) != 0 || (c == '.' && std::isdigit(static_cast<unsigned char>(peek(1))) != 0)) {
+    } else if (std::isdigit(static_cast<unsigned char>(c)) != 0 ||
+               (c == '.' && std::isdigit(static_cast<unsigned char>(peek(1))) != 0)) {
       number();
     } else if (c == '"' || c == '\'') {
       literal(at_, c);
@@ -128,8 +134,10 @@ class Lexer {
 
   void number() {
     const std::size_t from = at_;
-    while (continues_identifier(peek()) || peek() == '.' || (peek() == '\'' && continues_identifier(peek(1))) ||
-           ((peek() == '+' || peek() == '-') && std::string_view("eEpP").find(text_[at_ - 1]) != std::string_view::npos)) {
+    while (continues_identifier(peek()) || peek() == '.' ||
+           (peek() == '\'' && continues_identifier(peek(1))) ||
+           ((peek() == '+' || peek() == '-') &&
+            std::string_view("eEpP").find(text_[at_ - 1]) != std::string_view::npos)) {
       ++at_;
     }
     push(TokenKind::kNumber, from);
@@ -148,12 +156,15 @@ class Lexer {
   void raw_string(std::size_t from) {
     const int where = line();
     const std::size_t open = origin_[at_] + 1, paren = source_.find('(', open);
-    if (paren == std::string_view::npos || paren - open > 16) return fail("a raw string without a proper beginning", where);
+    if (paren == std::string_view::npos || paren - open > 16)
+      return fail("a raw string without a proper beginning", where);
     const std::string close = ")" + std::string(source_.substr(open, paren - open)) + "\"";
     const std::size_t end = source_.find(close, paren);
     if (end == std::string_view::npos) return fail("a raw string that does not end", where);
     while (at_ < text_.size() && origin_[at_] < end + close.size()) ++at_;
-    out_.tokens.push_back({TokenKind::kString, std::string(source_.substr(origin_[from], end + close.size() - origin_[from])), where, directive_});
+    out_.tokens.push_back({TokenKind::kString,
+                           std::string(source_.substr(origin_[from], end + close.size() - origin_[from])),
+                           where, directive_});
     line_start_ = false;
   }
 

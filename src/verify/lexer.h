@@ -1,5 +1,5 @@
-// C++ tokens of a candidate's file, as far as rules about it need them: comments and literals are told apart from
-// code, line splices are undone, directives are recognised. No preprocessing takes place.
+// C++ tokens of a candidate's file, as far as rules about it need them: comments and literals are told apart
+// from code, line splices are undone, directives are recognised. No preprocessing takes place.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@ struct Token {
 
 struct Lexed {
   std::vector<Token> tokens;
-  // Not empty: the file ends within a comment or literal, or holds what no C++ file does; says what and where.
+  // Not empty: the file ends within a comment or literal, or holds what no C++ file does; says what and
+  // where.
   std::string problem;
   int problem_line = 0;
 };

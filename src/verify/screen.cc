@@ -26,8 +26,12 @@ Side side_of(const std::string& path) {
 
 bool plain_path(const std::string& path) {
   if (path.empty() || path.size() > 128 || path.front() == '/') return false;
-  const auto fine = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-' || c == '/'; };
-  if (!std::all_of(path.begin(), path.end(), fine) || path.find("..") != std::string::npos || path.find("//") != std::string::npos) return false;
+  const auto fine = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-' || c == '/';
+  };
+  if (!std::all_of(path.begin(), path.end(), fine) || path.find("..") != std::string::npos ||
+      path.find("//") != std::string::npos)
+    return false;
   return std::count(path.begin(), path.end(), '/') <= 3;
 }
 
@@ -42,7 +46,11 @@ bool known_place(const std::string& path) {
 std::size_t decode(std::string_view text, std::size_t at, char32_t& point) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(at);
-  const std::size_t size = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+  const std::size_t size = first < 0x80       ? 1
+                           : first >> 5 == 6  ? 2
+                           : first >> 4 == 14 ? 3
+                           : first >> 3 == 30 ? 4
+                                              : 0;
   if (size == 0) return 0;
   point = size == 1 ? first : first & (0x7fu >> size);
   for (std::size_t i = 1; i < size; ++i) {
@@ -55,14 +63,23 @@ std::size_t decode(std::string_view text, std::size_t at, char32_t& point) {
 
 // Characters that make text look other than it reads: directions, joiners, zero width.
 bool deceptive(char32_t c) {
-  return (c >= 0x200b && c <= 0x200f) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2060 && c <= 0x2069) || c == 0xfeff ||
-         c == 0x061c || c == 0x180e || (c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f;
+  return (c >= 0x200b && c <= 0x200f) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2060 && c <= 0x2069) ||
+         c == 0xfeff || c == 0x061c || c == 0x180e || (c < 0x20 && c != '\n' && c != '\t' && c != '\r') ||
+         c == 0x7f;
 }
 
 class FileScreen {
  public:
-  FileScreen(const SourceFile& file, const std::set<std::string>& own_macros, const std::set<std::string>& own_files, const ScreenLimits& limits, std::vector<Finding>& findings)
-      : file_(file), side_(side_of(file.path)), own_macros_(own_macros), own_files_(own_files), limits_(limits), findings_(findings), lexed_(lex(file.text)) {}
+  FileScreen(const SourceFile& file, const std::set<std::string>& own_macros,
+             const std::set<std::string>& own_files, const ScreenLimits& limits,
+             std::vector<Finding>& findings)
+      : file_(file),
+        side_(side_of(file.path)),
+        own_macros_(own_macros),
+        own_files_(own_files),
+        limits_(limits),
+        findings_(findings),
+        lexed_(lex(file.text)) {}
 
   void run() {
     if (!encoding()) return;
@@ -87,8 +104,12 @@ class FileScreen {
     return index < tokens().size() ? tokens()[index] : none;
   }
   const Token& next(std::size_t by = 1) const { return token_at(at_ + by); }
-  const Token& before(std::size_t by = 1) const { return at_ >= by ? tokens()[at_ - by] : token_at(tokens().size()); }
-  bool is(const Token& token, std::string_view text) const { return token.kind == TokenKind::kPunctuator && token.text == text; }
+  const Token& before(std::size_t by = 1) const {
+    return at_ >= by ? tokens()[at_ - by] : token_at(tokens().size());
+  }
+  bool is(const Token& token, std::string_view text) const {
+    return token.kind == TokenKind::kPunctuator && token.text == text;
+  }
 
   void report(std::string code, int line, std::string message, std::string remedy) {
     Finding finding;
@@ -101,7 +122,8 @@ class FileScreen {
   }
 
   void refuse(const Token& token, const screen_words::Reason& reason) {
-    report("screen.forbidden_token", token.line, fmt::format("'{}' is not allowed: {}", token.text, reason.why), std::string(reason.remedy));
+    report("screen.forbidden_token", token.line,
+           fmt::format("'{}' is not allowed: {}", token.text, reason.why), std::string(reason.remedy));
   }
 
   bool encoding() {
@@ -111,7 +133,10 @@ class FileScreen {
       char32_t point = 0;
       const std::size_t size = decode(file_.text, at, point);
       if (size == 0 || deceptive(point)) {
-        report("screen.encoding", line, size == 0 ? "the file is not valid UTF-8" : "the file holds an invisible or direction-changing character", "use plain ASCII");
+        report("screen.encoding", line,
+               size == 0 ? "the file is not valid UTF-8"
+                         : "the file holds an invisible or direction-changing character",
+               "use plain ASCII");
         return false;
       }
       at += size;
@@ -132,7 +157,9 @@ class FileScreen {
     for (std::size_t i = 1; i + 1 < tokens().size(); ++i) {
       if (tokens()[i].kind != TokenKind::kIdentifier || !is(token_at(i + 1), "(")) continue;
       const Token& previous = token_at(i - 1);
-      const bool typed = previous.kind == TokenKind::kIdentifier ? previous.text != "return" && previous.text != "else" : is(previous, "*") || is(previous, "&") || is(previous, ">");
+      const bool typed = previous.kind == TokenKind::kIdentifier
+                             ? previous.text != "return" && previous.text != "else"
+                             : is(previous, "*") || is(previous, "&") || is(previous, ">");
       if (!typed) continue;
       std::size_t close = matching(i + 1);
       while (token_at(close + 1).kind == TokenKind::kIdentifier) ++close;  // const, noexcept, override
@@ -152,28 +179,43 @@ class FileScreen {
 
   void identifier(const Token& token) {
     const std::string_view word = token.text;
-    if (const auto found = screen_words::always_refused().find(word); found != screen_words::always_refused().end()) return refuse(token, found->second);
+    if (const auto found = screen_words::always_refused().find(word);
+        found != screen_words::always_refused().end())
+      return refuse(token, found->second);
     if (side_ == Side::kKernel) {
-      if (const auto found = screen_words::refused_on_device().find(word); found != screen_words::refused_on_device().end() && device_word_counts(word)) return refuse(token, found->second);
+      if (const auto found = screen_words::refused_on_device().find(word);
+          found != screen_words::refused_on_device().end() && device_word_counts(word))
+        return refuse(token, found->second);
     }
-    if (const auto found = screen_words::refused_calls().find(word); found != screen_words::refused_calls().end() && is_free_call()) return refuse(token, found->second);
-    if (is_internal(word)) return report("screen.internal", token.line, fmt::format("'{}' reaches into the machinery around the kernel", word), "use the public Ascend C interface");
-    if (word.starts_with("__builtin_") && !screen_words::builtins().contains(word)) return refuse(token, {"this builtin is not part of Ascend C", "use the Ascend C interface"});
-    if (word == "__attribute__" || word == "__attribute" || word == "__declspec") return attribute_list(token, 1);
-    if (word == "goto" && is(next(), "*")) return refuse(token, {"a computed jump cannot be followed", "use a loop or switch"});
+    if (const auto found = screen_words::refused_calls().find(word);
+        found != screen_words::refused_calls().end() && is_free_call())
+      return refuse(token, found->second);
+    if (is_internal(word))
+      return report("screen.internal", token.line,
+                    fmt::format("'{}' reaches into the machinery around the kernel", word),
+                    "use the public Ascend C interface");
+    if (word.starts_with("__builtin_") && !screen_words::builtins().contains(word))
+      return refuse(token, {"this builtin is not part of Ascend C", "use the Ascend C interface"});
+    if (word == "__attribute__" || word == "__attribute" || word == "__declspec")
+      return attribute_list(token, 1);
+    if (word == "goto" && is(next(), "*"))
+      return refuse(token, {"a computed jump cannot be followed", "use a loop or switch"});
     if (word == "static") return mutable_static(token);
     if (word == "extern") return external(token);
   }
 
   // `vector` and `new` are also parts of honest names; only std::vector and the expression count.
   bool device_word_counts(std::string_view word) const {
-    if (word == "vector" || word == "unique_ptr" || word == "shared_ptr") return is(before(), "::") && before(2).text == "std";
+    if (word == "vector" || word == "unique_ptr" || word == "shared_ptr")
+      return is(before(), "::") && before(2).text == "std";
     if (word == "delete") return !is(before(), "=");  // a deleted function is fine
-    return word != "malloc" && word != "calloc" && word != "realloc" && word != "alloca" ? true : is_free_call();
+    return word != "malloc" && word != "calloc" && word != "realloc" && word != "alloca" ? true
+                                                                                         : is_free_call();
   }
 
   bool is_free_call() const {
-    if (!is(next(), "(")) return tokens()[at_].text == "thread" && is(before(), "::") && before(2).text == "std";
+    if (!is(next(), "("))
+      return tokens()[at_].text == "thread" && is(before(), "::") && before(2).text == "std";
     if (own_functions_.contains(tokens()[at_].text)) return false;
     const Token& previous = before();
     if (is(previous, ".") || is(previous, "->")) return false;
@@ -197,8 +239,13 @@ class FileScreen {
       if (is(token, "(") || is(token, "[")) ++depth;
       if (is(token, ")") || is(token, "]")) --depth;
       if (depth <= 0) return;
-      if (token.kind == TokenKind::kIdentifier && token.text != "gnu" && token.text != "using" && !screen_words::attributes().contains(token.text) && !own_macros_.contains(token.text)) {
-        return report("screen.attribute", at.line, fmt::format("attribute '{}' is not allowed: it changes how or when code is placed or run", token.text), "remove it");
+      if (token.kind == TokenKind::kIdentifier && token.text != "gnu" && token.text != "using" &&
+          !screen_words::attributes().contains(token.text) && !own_macros_.contains(token.text)) {
+        return report(
+            "screen.attribute", at.line,
+            fmt::format("attribute '{}' is not allowed: it changes how or when code is placed or run",
+                        token.text),
+            "remove it");
       }
     }
   }
@@ -206,38 +253,52 @@ class FileScreen {
   void mutable_static(const Token& token) {
     for (std::size_t i = at_ + 1; i < std::min(at_ + 64, tokens().size()); ++i) {
       const Token& t = tokens()[i];
-      if (t.kind == TokenKind::kIdentifier && (t.text == "const" || t.text == "constexpr" || t.text == "consteval")) return;
+      if (t.kind == TokenKind::kIdentifier &&
+          (t.text == "const" || t.text == "constexpr" || t.text == "consteval"))
+        return;
       if (is(t, "(")) return;  // a function
       if (is(t, ";") || is(t, "=") || is(t, "{") || is(t, "[")) break;
     }
-    report("screen.mutable_static", token.line, "a static variable that is not const keeps state between launches, which a device does not", "use a member, a local variable or constexpr");
+    report("screen.mutable_static", token.line,
+           "a static variable that is not const keeps state between launches, which a device does not",
+           "use a member, a local variable or constexpr");
   }
 
   void external(const Token& token) {
     const bool linkage = next().kind == TokenKind::kString;
     if (linkage && (next(2).text == "__global__" || next(2).text == "{") && side_ != Side::kHost) return;
     if (!linkage && next().text == "template") return;
-    report("screen.forbidden_token", token.line, "'extern' names something outside of the candidate", linkage ? "keep extern \"C\" for the kernel's entry" : "define it in the candidate");
+    report("screen.forbidden_token", token.line, "'extern' names something outside of the candidate",
+           linkage ? "keep extern \"C\" for the kernel's entry" : "define it in the candidate");
   }
 
   void punctuator(const Token& token) {
-    if (token.text == "##" || token.text == "%:%:" || token.text == "%:") return report("screen.forbidden_token", token.line, "joining tokens hides what the code says", "write the names out");
+    if (token.text == "##" || token.text == "%:%:" || token.text == "%:")
+      return report("screen.forbidden_token", token.line, "joining tokens hides what the code says",
+                    "write the names out");
     if (token.text == "[" && is(next(), "[")) {
-      if (next(2).kind == TokenKind::kIdentifier && !is(before(), ")") && before().kind != TokenKind::kIdentifier && !is(before(), "]")) attribute_list(token, 0);
+      if (next(2).kind == TokenKind::kIdentifier && !is(before(), ")") &&
+          before().kind != TokenKind::kIdentifier && !is(before(), "]"))
+        attribute_list(token, 0);
     }
-    if (token.text == "&&" && is_label_address()) report("screen.forbidden_token", token.line, "the address of a label cannot be followed", "use a loop or switch");
+    if (token.text == "&&" && is_label_address())
+      report("screen.forbidden_token", token.line, "the address of a label cannot be followed",
+             "use a loop or switch");
   }
 
   // `&&name` where no expression can end before it.
   bool is_label_address() const {
     if (next().kind != TokenKind::kIdentifier) return false;
     const Token& previous = before();
-    return is(previous, "=") || is(previous, "(") || is(previous, "{") || is(previous, ",") || (previous.kind == TokenKind::kIdentifier && previous.text == "return");
+    return is(previous, "=") || is(previous, "(") || is(previous, "{") || is(previous, ",") ||
+           (previous.kind == TokenKind::kIdentifier && previous.text == "return");
   }
 
   std::vector<const Token*> rest_of_directive() const {
     std::vector<const Token*> rest;
-    for (std::size_t i = at_ + 1; i < tokens().size() && tokens()[i].directive == tokens()[at_].directive; ++i) rest.push_back(&tokens()[i]);
+    for (std::size_t i = at_ + 1; i < tokens().size() && tokens()[i].directive == tokens()[at_].directive;
+         ++i)
+      rest.push_back(&tokens()[i]);
     return rest;
   }
 
@@ -249,7 +310,9 @@ class FileScreen {
     if (name == "if" || name == "ifdef" || name == "ifndef" || name == "elif") return condition(token, rest);
     if (name == "define") return define(token, rest);
     if (name == "undef") {
-      if (rest.empty() || !own_macros_.contains(rest[0]->text)) report("screen.directive", token.line, "#undef of a macro that the candidate did not define", "remove it");
+      if (rest.empty() || !own_macros_.contains(rest[0]->text))
+        report("screen.directive", token.line, "#undef of a macro that the candidate did not define",
+               "remove it");
       return;
     }
     if (name.empty() || name == "else" || name == "endif" || name == "error" || name == "warning") return;
@@ -258,7 +321,8 @@ class FileScreen {
 
   void include(const Token& token, const std::vector<const Token*>& rest) {
     if (rest.size() != 1 || rest[0]->kind != TokenKind::kString || rest[0]->text.size() < 3) {
-      return report("screen.include", token.line, "an include must name its header in <> or quotes", "write the header's name");
+      return report("screen.include", token.line, "an include must name its header in <> or quotes",
+                    "write the header's name");
     }
     const std::string header = rest[0]->text.substr(1, rest[0]->text.size() - 2);
     const bool quoted = rest[0]->text.front() == '"';
@@ -266,8 +330,12 @@ class FileScreen {
     const bool kernel = side_ != Side::kHost && screen_words::kernel_headers().contains(header);
     const bool host = side_ != Side::kKernel && screen_words::host_headers().contains(header);
     if (kernel || host) return;
-    report("screen.include", token.line, fmt::format("header '{}' is not available {}", header, side_ == Side::kKernel ? "to a kernel" : "to host code"),
-           side_ == Side::kKernel ? "a kernel includes kernel_operator.h and the candidate's own headers" : "host code includes the tiling and registration headers and plain C++ ones");
+    report("screen.include", token.line,
+           fmt::format("header '{}' is not available {}", header,
+                       side_ == Side::kKernel ? "to a kernel" : "to host code"),
+           side_ == Side::kKernel
+               ? "a kernel includes kernel_operator.h and the candidate's own headers"
+               : "host code includes the tiling and registration headers and plain C++ ones");
   }
 
   bool names_own_file(const std::string& header) const {
@@ -282,14 +350,20 @@ class FileScreen {
 
   void condition(const Token& token, const std::vector<const Token*>& rest) {
     for (const Token* word : rest) {
-      if (word->kind != TokenKind::kIdentifier || own_macros_.contains(word->text) || screen_words::condition_macros().contains(word->text)) continue;
-      return report("screen.conditional", token.line, fmt::format("compiling by '{}' could make code that only the simulation sees", word->text), "compile the same code everywhere");
+      if (word->kind != TokenKind::kIdentifier || own_macros_.contains(word->text) ||
+          screen_words::condition_macros().contains(word->text))
+        continue;
+      return report(
+          "screen.conditional", token.line,
+          fmt::format("compiling by '{}' could make code that only the simulation sees", word->text),
+          "compile the same code everywhere");
     }
   }
 
   void define(const Token& token, const std::vector<const Token*>& rest) {
     if (rest.empty() || !screen_words::keywords().contains(rest[0]->text)) return;
-    report("screen.directive", token.line, fmt::format("'{}' may not be redefined", rest[0]->text), "choose another name");
+    report("screen.directive", token.line, fmt::format("'{}' may not be redefined", rest[0]->text),
+           "choose another name");
   }
 
   // Tables of answers look like this; so does no honest kernel.
@@ -300,7 +374,8 @@ class FileScreen {
       if (is(token, "}") && !numbers.empty()) numbers.pop_back();
       if (token.kind != TokenKind::kNumber || numbers.empty()) continue;
       if (++numbers.back() == limits_.literals_max + 1) {
-        report("screen.literal_table", token.line, fmt::format("a list of more than {} numbers", limits_.literals_max), "compute the values");
+        report("screen.literal_table", token.line,
+               fmt::format("a list of more than {} numbers", limits_.literals_max), "compute the values");
       }
     }
   }
@@ -348,13 +423,18 @@ void screen_set(const Candidate& candidate, const ScreenLimits& limits, std::vec
   for (const SourceFile& file : candidate.files) {
     bytes += file.text.size();
     if (!plain_path(file.path) || !known_place(file.path)) {
-      findings.push_back(whole("screen.path", "a file may not lie at this path", "use op_host/ and op_kernel/ with .cpp and .h files, or one .asc file", plain_path(file.path) ? file.path : ""));
+      findings.push_back(whole("screen.path", "a file may not lie at this path",
+                               "use op_host/ and op_kernel/ with .cpp and .h files, or one .asc file",
+                               plain_path(file.path) ? file.path : ""));
     } else if (!seen.insert(file.path).second) {
       findings.push_back(whole("screen.path", "two files have the same path", "keep one", file.path));
     }
   }
   if (candidate.files.size() > limits.files_max || bytes > limits.bytes_max) {
-    findings.push_back(whole("screen.size", fmt::format("{} files of {} bytes; at most {} files of {} bytes are read", candidate.files.size(), bytes, limits.files_max, limits.bytes_max), "shorten the candidate"));
+    findings.push_back(whole("screen.size",
+                             fmt::format("{} files of {} bytes; at most {} files of {} bytes are read",
+                                         candidate.files.size(), bytes, limits.files_max, limits.bytes_max),
+                             "shorten the candidate"));
   }
 }
 
@@ -362,16 +442,25 @@ std::set<std::string> macros_of(const std::vector<std::vector<Token>>& files) {
   std::set<std::string> macros;
   for (const std::vector<Token>& tokens : files) {
     for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
-      if (tokens[i].kind == TokenKind::kDirective && tokens[i].text == "define" && tokens[i + 1].directive == tokens[i].directive) macros.insert(tokens[i + 1].text);
+      if (tokens[i].kind == TokenKind::kDirective && tokens[i].text == "define" &&
+          tokens[i + 1].directive == tokens[i].directive)
+        macros.insert(tokens[i + 1].text);
     }
   }
   return macros;
 }
 
 void screen_contents(const Task& task, const Census& census, std::vector<Finding>& findings) {
-  if (!census.entry) findings.push_back(whole("screen.no_entry", "no kernel entry: nothing is declared __global__ __aicore__", "define extern \"C\" __global__ __aicore__ void name(GM_ADDR ...)"));
-  if (census.transfers == 0) findings.push_back(whole("screen.no_transfer", "the kernel moves no data between global memory and the core", "load with DataCopy or DataCopyPad, store likewise"));
-  if (census.computations == 0 && task.tolerance.op_class != "copy") findings.push_back(whole("screen.no_compute", "the kernel calls no computing instruction", "compute with the Ascend C interface"));
+  if (!census.entry)
+    findings.push_back(whole("screen.no_entry", "no kernel entry: nothing is declared __global__ __aicore__",
+                             "define extern \"C\" __global__ __aicore__ void name(GM_ADDR ...)"));
+  if (census.transfers == 0)
+    findings.push_back(whole("screen.no_transfer",
+                             "the kernel moves no data between global memory and the core",
+                             "load with DataCopy or DataCopyPad, store likewise"));
+  if (census.computations == 0 && task.tolerance.op_class != "copy")
+    findings.push_back(whole("screen.no_compute", "the kernel calls no computing instruction",
+                             "compute with the Ascend C interface"));
 }
 
 }  // namespace

@@ -23,11 +23,11 @@ const std::unordered_map<std::string_view, Reason>& refused_on_device();
 
 const Words& kernel_headers();
 const Words& host_headers();
-const Words& attributes();       // of [[...]] and __attribute__((...))
-const Words& builtins();         // of __builtin_...
-const Words& condition_macros(); // that conditional compilation may ask for, beside the candidate's own
-const Words& keywords();         // that no macro may redefine
-const Words& transfers();        // calls that move data
-const Words& computations();     // calls that compute
+const Words& attributes();        // of [[...]] and __attribute__((...))
+const Words& builtins();          // of __builtin_...
+const Words& condition_macros();  // that conditional compilation may ask for, beside the candidate's own
+const Words& keywords();          // that no macro may redefine
+const Words& transfers();         // calls that move data
+const Words& computations();      // calls that compute
 
 }  // namespace evk::screen_words

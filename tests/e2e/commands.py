@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 COMMANDS = ['run', 'verify', 'tasks', 'tasks list', 'tasks probe', 'memory', 'memory stats', 'memory show', 'explain', 'report',
-            'doctor']
+            'redteam', 'doctor']
 
 
 def run(program, *arguments, code=0):
@@ -31,7 +31,7 @@ def main(program):
         missing = run(program, 'report', store, code=3)
         assert store in missing.stderr and 'run' in missing.stderr, missing.stderr
         out = folder / 'kernels'
-        report = json.loads(run(program, 'run', '--suite', 'demo', '--only', 'row_sum,gelu', '--sweeps', '4', '--store', store,
+        report = json.loads(run(program, 'run', '--suite', 'demo', '--only', 'shifted_relu,gelu_tanh', '--sweeps', '4', '--store', store,
                                 '--out', str(out), '--json').stdout)
         assert report['schema'] == 1 and len(report['tasks']) == 2, report
         assert report['cost']['attempts'] == 8, report['cost']
@@ -47,7 +47,7 @@ def main(program):
         run(program, 'explain', '99999', '--store', store, code=3)
         assert json.loads(run(program, 'memory', 'stats', '--store', store, '--json').stdout)['items'] > 10
         assert json.loads(run(program, 'memory', 'show', '1', '--store', store, '--json').stdout)['name']
-        changed = run(program, 'run', '--suite', 'demo', '--only', 'row_sum,gelu', '--sweeps', '4', '--store', store, '--seed', '9',
+        changed = run(program, 'run', '--suite', 'demo', '--only', 'shifted_relu,gelu_tanh', '--sweeps', '4', '--store', store, '--seed', '9',
                       code=3)
         assert 'seed' in changed.stderr, changed.stderr
         config = folder / 'c.toml'

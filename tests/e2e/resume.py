@@ -16,7 +16,7 @@ KILLS = 6
 
 
 def command(program, store, jobs):
-    return [program, 'run', '--suite', 'demo', '--only', 'softmax_rows,gelu,row_sum', '--sweeps', SWEEPS, '--seed', '5',
+    return [program, 'run', '--suite', 'demo', '--only', 'softmax_rows,gelu_tanh,rms_norm', '--sweeps', SWEEPS, '--seed', '5',
             '--jobs', str(jobs), '--store', str(store), '--json']
 
 

@@ -96,7 +96,7 @@ enum class Op : std::uint16_t {
   kTilingResult,  // ask: after the host tiling. a[0] block dim, a[1] tiling key, a[2] workspace bytes, a[3]
                   // tiling bytes (in the bulk area), a[4] 0 = success else the ge status. Answer: GM address
                   // of workspace
-  kBlockBegin,  // a[0] block index, a[1] sub-block, a[2] 0 = AIV 1 = AIC
+  kBlockBegin,    // a[0] block index, a[1] sub-block, a[2] 0 = AIV 1 = AIC
   kBlockEnd,
   kBlockSwitch,  // the following records belong to block a[0] (fibers)
   kExit,         // every block ended; the last record of an orderly run
@@ -107,8 +107,8 @@ enum class Op : std::uint16_t {
   // --------------------------------------------------------------------------------
   kPipeInit = 32,  // TPipe constructed
   kPipeReset,      // TPipe::Reset / Destroy: all buffers end, all pipes join
-  kBufInit,  // declares buffer operand[0] {space, addr, bytes, buf}; a[0] queue id (0 = TBuf), a[1] source
-             // Pipe, a[2] destination Pipe, a[3] depth, a[4] TPosition, a[5] slot within the queue
+  kBufInit,   // declares buffer operand[0] {space, addr, bytes, buf}; a[0] queue id (0 = TBuf), a[1] source
+              // Pipe, a[2] destination Pipe, a[3] depth, a[4] TPosition, a[5] slot within the queue
   kQueAlloc,  // queue a[0], buffer operand[0].buf
   kQueEnque,
   kQueDeque,
@@ -140,9 +140,9 @@ enum class Op : std::uint16_t {
   // << 32.
   kDataCopy = 128,  // units of 32 bytes. a[0] = 1 | bytes << 32 with mode 1: the count form, length in BYTES
                     // as asked, which the device rounds down to 32
-  kDataCopyPad,  // length in bytes; stride in bytes on the GM side, in 32-byte blocks on the UB side.
-                 // a[2] = left pad | right pad << 16 | is_pad << 32 (elements), a[3] = pad value bits
-  kCopy,         // UB to UB with mask and repeat (vector pipe)
+  kDataCopyPad,     // length in bytes; stride in bytes on the GM side, in 32-byte blocks on the UB side.
+                    // a[2] = left pad | right pad << 16 | is_pad << 32 (elements), a[3] = pad value bits
+  kCopy,            // UB to UB with mask and repeat (vector pipe)
   kNd2Nz,  // a[0..5]: ndNum, nValue, dValue, srcNdMatrixStride, srcDValue, dstNzC0Stride | dstNzNStride << 32
   kInitGm,     // fill operand[0] with a[2] bits, a[0] elements (InitOutput, Fill)
   kSetAtomic,  // a[0]: 0 none, 1 add, 2 max, 3 min; mode = DType

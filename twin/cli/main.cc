@@ -10,6 +10,8 @@
 
 #include "base/random.h"
 #include "twin/engine/session.h"
+#include "twin/program/child.h"
+#include "twin/program/project.h"
 
 namespace evk::twin {
 namespace {
@@ -82,34 +84,6 @@ Result<LaunchTensor> parse_tensor(const std::string& text, const std::string& na
     }
   }
   return tensor;
-}
-
-std::string quoted(const std::string& text) {
-  std::string made = "'";
-  for (const char c : text) made += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return made + "'";
-}
-
-Status compile(const std::vector<std::string>& flags, const std::string& rest) {
-  std::string command = "g++";
-  for (const auto& flag : flags) command += " " + quoted(flag);
-  if (std::system((command + " " + rest).c_str()) != 0) return failure("the project does not compile");
-  return {};
-}
-
-Result<std::string> build(const Options& o, const std::string& twin, const std::string& folder) {
-  const BuildRecipe recipe = build_recipe(twin, executable_folder() + "/npu-program");
-  const std::string host = o.project + "/op_host/" + o.op, kernel = o.project + "/op_kernel/" + o.op + ".cpp",
-                    so = folder + "/" + o.op + ".so";
-  const std::string include =
-      fs::exists(host + "_tiling.h") ? "-include " + quoted(host + "_tiling.h") + " " : "";
-  EVK_TRY_STATUS(
-      compile(recipe.kernel_flags, include + "-c " + quoted(kernel) + " -o " + quoted(folder + "/kernel.o")));
-  EVK_TRY_STATUS(
-      compile(recipe.host_flags, "-c " + quoted(host + ".cpp") + " -o " + quoted(folder + "/host.o")));
-  EVK_TRY_STATUS(compile(recipe.link_flags, quoted(folder + "/kernel.o") + " " + quoted(folder + "/host.o") +
-                                                " -o " + quoted(so)));
-  return so;
 }
 
 std::string end_text(RunEnd end) {
@@ -198,7 +172,7 @@ Result<int> run(const Options& o) {
   }
   char folder[] = "/tmp/npu-twin-XXXXXX";
   if (!::mkdtemp(folder)) return failure("cannot create a folder in /tmp", Retry::kAfterFix);
-  auto so = build(o, twin, folder);
+  auto so = build_project(build_recipe(twin, executable_folder() + "/npu-program"), o.project, o.op, folder);
   const auto report = so ? run_direct(device, launch, *so) : tl::unexpected<Error>(so.error());
   fs::remove_all(folder);
   if (!report) return tl::unexpected<Error>(report.error());

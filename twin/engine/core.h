@@ -107,6 +107,7 @@ class Core final : public Engine {
   // --- finish.cc
   void conflicts_between_blocks();
   void leaks();
+  std::uint64_t unwritten_bytes(const GmTensor& output) const;
   RunProfile profile() const;
   std::string stream_hash() const;
 

@@ -21,7 +21,7 @@ Device device() { return *load_device(std::string(EVK_SOURCE_DIR) + "/twin/devic
 LaunchTensor tensor(const char* name, std::int64_t n, const std::vector<float>& values = {}) {
   LaunchTensor t{name, DType::kF32, {n}, {}};
   t.data.resize(values.size() * 4);
-  std::memcpy(t.data.data(), values.data(), t.data.size());
+  if (!values.empty()) std::memcpy(t.data.data(), values.data(), t.data.size());
   return t;
 }
 
@@ -241,6 +241,21 @@ TEST(Engine, watches_the_states_of_a_queue) {
     p.end();
     const auto found = codes(p.finish());
     EXPECT_EQ(found.substr(0, found.find('@')), story.expected);
+  }
+}
+
+TEST(Engine, counts_what_is_left_unwritten_also_without_data) {
+  for (const bool move : {false, true}) {
+    Launch launch{"b", {tensor("x", 64, counting(64))}, {tensor("y", 64)}};
+    launch.move_data = move;
+    Program p(launch);
+    p.block(0);
+    p.copy_pad(Program::ub(0), p.input(0), 128);
+    p.flag(Op::kSetFlag, kMte2, kMte3), p.flag(Op::kWaitFlag, kMte2, kMte3);
+    p.copy_pad(p.output(0, 8), Program::ub(0), 128);
+    p.copy_pad(p.output(0, 20), Program::ub(0), 40);
+    p.end();
+    EXPECT_EQ(p.finish().unwritten_bytes, std::vector<std::uint64_t>{256 - 128}) << move;
   }
 }
 

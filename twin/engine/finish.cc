@@ -132,6 +132,22 @@ RunProfile Core::profile() const {
   return p;
 }
 
+// The part of an output that the union of all written ranges leaves out.
+std::uint64_t Core::unwritten_bytes(const GmTensor& output) const {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> written;
+  for (const auto& [index, block] : blocks_)
+    for (const auto& r : block->gm_ranges)
+      if (r.write && r.lo >= output.base && r.lo < output.base + output.bytes) written.emplace_back(r.lo, r.hi);
+  std::sort(written.begin(), written.end());
+  std::uint64_t covered = 0, at = output.base;
+  for (const auto& [lo, hi] : written) {
+    if (hi <= at) continue;
+    covered += hi - std::max(lo, at);
+    at = hi;
+  }
+  return output.bytes - std::min(covered, output.bytes);
+}
+
 RunReport Core::finish(RunEnd end) {
   RunReport report;
   report.last_location = findings_.text_of(last_loc_);
@@ -149,8 +165,11 @@ RunReport Core::finish(RunEnd end) {
   report.end = end;
   report.profile = profile();
   report.findings = findings_.take();
-  for (auto& tensor : gm_.tensors())
-    if (tensor.kind == GmTensor::Kind::kOutput) report.outputs.push_back(std::move(tensor.data));
+  for (auto& tensor : gm_.tensors()) {
+    if (tensor.kind != GmTensor::Kind::kOutput) continue;
+    report.unwritten_bytes.push_back(unwritten_bytes(tensor));
+    report.outputs.push_back(std::move(tensor.data));
+  }
   report.tiling_key = tiling_key_;
   report.workspace_bytes = workspace_bytes_;
   report.printed = std::move(printed_);

@@ -93,6 +93,7 @@ struct RunReport {
   std::vector<Finding> findings;                // faults first, then notes
   std::vector<std::vector<std::byte>> outputs;  // as many as Launch::outputs; whole only if end == kComplete
   RunProfile profile;
+  std::vector<std::uint64_t> unwritten_bytes;  // of each output: bytes that no copy or SetValue wrote
   std::uint64_t tiling_key = 0;
   std::uint64_t workspace_bytes = 0;
   std::string printed;        // device printf, at most 64 KiB

@@ -1,27 +1,30 @@
+#include "twin/program/ring_port.h"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "twin/program/runner.h"
-
 namespace evk::twin {
 namespace {
 
-constexpr int kSpins = 400;
 constexpr int kWaitMs = 50;
 
 }  // namespace
 
-void RingPort::push(const abi::Record& record, const void* bulk, std::uint32_t bulk_bytes,
-                    bool wants_answer) {
-  while (head_ - ring_.tail.load(std::memory_order_acquire) >= kSlots) {
+void RingPort::wait_for_room() {
+  while (head_ - (tail_ = ring_.tail.load(std::memory_order_acquire)) >= kSlots) {
     if (ring_.stop.load()) ::_exit(0);
     ring_.producer_waits.store(1);
     const std::uint32_t tail = ring_.tail.load();
     if (head_ - tail >= kSlots) futex_wait(ring_.tail, tail, kWaitMs);
     ring_.producer_waits.store(0);
   }
+}
+
+void RingPort::push(const abi::Record& record, const void* bulk, std::uint32_t bulk_bytes,
+                    bool wants_answer) {
+  if (head_ - tail_ >= kSlots) wait_for_room();
   RingSlot& slot = ring_.slot[head_ % kSlots];
   slot.record = record;
   slot.wants_answer = wants_answer;
@@ -32,14 +35,12 @@ void RingPort::push(const abi::Record& record, const void* bulk, std::uint32_t b
 }
 
 void RingPort::wait_for_answer() {
-  for (int i = 0; i < kSpins; ++i)
-    if (ring_.answered.load(std::memory_order_acquire) == head_) return;
-  while (true) {
-    const std::uint32_t answered = ring_.answered.load();
-    if (answered == head_) return;
+  const auto answered = [&] { return ring_.answered.load(std::memory_order_acquire) == head_; };
+  while (!spin_until(answered)) {
     if (ring_.stop.load()) ::_exit(0);
     ring_.answer_waits.store(1);
-    if (ring_.answered.load() == answered) futex_wait(ring_.answered, answered, kWaitMs);
+    const std::uint32_t seen = ring_.answered.load();
+    if (seen != head_) futex_wait(ring_.answered, seen, kWaitMs);
     ring_.answer_waits.store(0);
   }
 }

@@ -2,23 +2,13 @@
 
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include <ucontext.h>
-#include <unistd.h>
 
 #include <csignal>
-#include <cstdarg>
-#include <cstdio>
 #include <cstring>
-#include <map>
-#include <memory>
-#include <unordered_map>
-#include <vector>
+#include <mutex>
+#include <utility>
 
-#include "evk_host/op_def.h"
-
-struct EvkTwinBlock {
-  std::uint32_t block_idx, block_num, sub_block_idx, sub_block_num, core_type;
-};
+#include "twin/program/program.h"
 
 namespace evk::twin {
 namespace {
@@ -26,78 +16,97 @@ namespace {
 using abi::Op;
 using abi::Record;
 
-constexpr std::size_t kStackBytes = 256 * 1024;
-constexpr std::size_t kArgumentsMax = 24;
+constexpr std::size_t kStackBytes = 256 * 1024, kHostStackBytes = 1024 * 1024, kGuardBytes = 4096;
+constexpr std::uint32_t kBlockDimMax = 65535;
+constexpr int kCrashSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
-// One block as a fiber: it runs until it ends or meets SyncAll.
-struct Fiber {
-  ucontext_t context{};
-  std::byte* stack = nullptr;
-  EvkTwinBlock block{};
-  std::uint16_t buffers = 0, queues = 0;
-  bool started = false, ended = false;
-};
+Program* g = nullptr;
 
-// All state of the one launch that this process runs.
-struct Program {
-  RingPort* port = nullptr;
-  Ring* ring = nullptr;
-  std::vector<ops::OpDef*> ops;
-  std::unordered_map<std::uint64_t, std::uint32_t> locations;
-  std::map<std::pair<std::string, std::uint32_t>, std::uint32_t> location_ids;
-  std::string last_place;
-  gert::TilingContext tiling;
-  std::vector<std::unique_ptr<Fiber>> fibers;
-  Fiber* current = nullptr;
-  ucontext_t scheduler{};
-  void (*kernel)(...) = nullptr;
-  std::uint64_t arguments[kArgumentsMax] = {};
-};
-
-Program g;
-
-void emit(Op op, std::uint64_t a0 = 0, std::uint64_t a1 = 0, const void* bulk = nullptr,
-          std::uint32_t bytes = 0) {
-  Record r;
-  r.op = op;
-  r.a[0] = a0;
-  r.a[1] = a1;
-  g.port->emit(r, bulk, bytes);
+std::byte* map_stack(std::size_t bytes) {
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) refuse("out_of_memory", "no memory for another block that waits", "use fewer blocks");
+  ::mprotect(at, kGuardBytes, PROT_NONE);
+  return static_cast<std::byte*>(at);
 }
 
-// "code|file:line|message|remedy"
-void finding(const std::string& code, const std::string& place, const std::string& message,
-             const std::string& remedy) {
-  const std::string text = code + "|" + place + "|" + message + "|" + remedy;
-  emit(Op::kHostFinding, 0, text.size(), text.data(), static_cast<std::uint32_t>(text.size()));
+std::byte* take_stack() {
+  if (g->free_stacks.empty()) {
+    g->all_stacks.push_back(map_stack(kStackBytes));
+    return g->all_stacks.back();
+  }
+  std::byte* stack = g->free_stacks.back();
+  g->free_stacks.pop_back();
+  return stack;
 }
 
-[[noreturn]] void refuse(const std::string& code, const std::string& message, const std::string& remedy) {
-  finding(code, "", message, remedy);
-  ::_exit(0);
+void start(Fiber& fiber, std::byte* stack, std::size_t bytes, void (*main)()) {
+  fiber.started = true;
+  fiber.stack = stack;
+  ::getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = stack;
+  fiber.context.uc_stack.ss_size = bytes;
+  fiber.context.uc_link = nullptr;  // no fiber returns: each ends by switching away
+  ::makecontext(&fiber.context, main, 0);
+}
+
+// --- crashes
+
+struct Crash {
+  const char* code;
+  const char* what;
+  const char* remedy;
+};
+
+Crash crash_of(int signal) {
+  switch (signal) {
+    case SIGFPE:
+      return {"crash_arithmetic", "an integer division by zero", "check divisors and tiling values"};
+    case SIGABRT:
+      return {"crash_abort", "it was aborted", "return a status from the tiling, or from the kernel"};
+    case SIGILL:
+      return {"crash_memory", "an illegal instruction",
+              "check array bounds, and that functions return a value"};
+    default:
+      return {"crash_memory", "an access to memory that does not exist for a kernel",
+              "reach GM through GlobalTensor and DataCopy only; check array bounds and recursion"};
+  }
 }
 
 void on_crash(int signal) {
-  const char* what = signal == SIGFPE   ? "an integer division by zero"
-                     : signal == SIGILL ? "an illegal instruction"
-                                        : "an access to memory that does not exist for a kernel";
-  finding(signal == SIGFPE ? "crash_arithmetic" : "crash_memory", g.last_place,
-          std::string("the program crashed: ") + what + ", after the call at this line",
-          "reach GM through GlobalTensor and DataCopy only; check array bounds, recursion and divisors");
-  ::_exit(0);
+  const Crash crash = crash_of(signal);
+  finding(crash.code, std::string("the program crashed: ") + crash.what + ", after the call at this place",
+          crash.remedy, true);
+  leave_program();
 }
 
-void catch_crashes() {
-  static std::byte stack[64 * 1024];
-  stack_t alternate{};
-  alternate.ss_sp = stack;
-  alternate.ss_size = sizeof stack;
-  ::sigaltstack(&alternate, nullptr);
-  struct sigaction action {};
-  action.sa_handler = on_crash;
-  action.sa_flags = SA_ONSTACK | SA_RESETHAND;
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::sigaction(signal, &action, nullptr);
-}
+// Turns crashes into findings while it lives.
+class CrashCatcher {
+ public:
+  CrashCatcher() {
+    stack_t alternate{};
+    alternate.ss_sp = stack_.data();
+    alternate.ss_size = stack_.size();
+    ::sigaltstack(&alternate, &old_stack_);
+    struct sigaction action {};
+    action.sa_handler = on_crash;
+    action.sa_flags = SA_ONSTACK;
+    for (std::size_t i = 0; i < old_.size(); ++i) ::sigaction(kCrashSignals[i], &action, &old_[i]);
+  }
+  ~CrashCatcher() {
+    for (std::size_t i = 0; i < old_.size(); ++i) ::sigaction(kCrashSignals[i], &old_[i], nullptr);
+    ::sigaltstack(&old_stack_, nullptr);
+  }
+  CrashCatcher(const CrashCatcher&) = delete;
+  CrashCatcher& operator=(const CrashCatcher&) = delete;
+
+ private:
+  std::vector<std::byte> stack_ = std::vector<std::byte>(64 * 1024);
+  stack_t old_stack_{};
+  std::array<struct sigaction, std::size(kCrashSignals)> old_{};
+};
+
+// --- host side
 
 ge::DataType dtype_of(abi::DType t) {
   switch (t) {
@@ -132,7 +141,7 @@ ge::DataType dtype_of(abi::DType t) {
   }
 }
 
-gert::Tensor tensor_of(const RingTensor& t) {
+gert::Tensor tensor_of(const TensorDescription& t) {
   gert::Tensor tensor;
   for (std::uint32_t i = 0; i < t.rank && i < kRankMax; ++i) tensor.shape.shape.AppendDim(t.size[i]);
   tensor.dtype = dtype_of(t.dtype);
@@ -140,100 +149,157 @@ gert::Tensor tensor_of(const RingTensor& t) {
 }
 
 // The device finds an operator by its registration: chip, number and types of tensors must fit the launch.
-void check_registration(const ops::OpDef& op, const RingLaunch& launch) {
-  bool chip = false;
-  for (const auto& soc : op.core.socs) chip = chip || soc == "ascend910b" || soc == "ascend910_93";
-  if (!chip)
-    refuse("registration_soc", "the operator is not registered for this chip",
-           "call AICore().AddConfig(\"ascend910b\")");
-  if (op.inputs.size() != launch.inputs || op.outputs.size() != launch.outputs)
+void check_chip(const ops::OpData& op) {
+  for (std::size_t i = 0; i < op.core.soc_count; ++i) {
+    const std::string soc = op.core.socs[i];
+    if (soc == "ascend910b" || soc == "ascend910_93") return;
+  }
+  refuse("registration_soc", "the operator is not registered for this chip",
+         "call AICore().AddConfig(\"ascend910b\")");
+}
+
+void check_type(const ops::OpParamDef& param, ge::DataType wanted) {
+  for (std::size_t i = 0; i < param.dtype_count; ++i)
+    if (param.dtypes[i] == wanted) return;
+  refuse("registration_dtype",
+         std::string("tensor ") + param.name + " is not registered for the task's data type",
+         "list the data type in DataType({...})");
+}
+
+void check_registration(const ops::OpData& op, const LaunchDescription& launch) {
+  check_chip(op);
+  if (op.input_count != launch.inputs || op.output_count != launch.outputs)
     refuse("registration_tensors",
-           "the operator registers " + std::to_string(op.inputs.size()) + " inputs and " +
-               std::to_string(op.outputs.size()) + " outputs, the task has " + std::to_string(launch.inputs) +
+           "the operator registers " + std::to_string(op.input_count) + " inputs and " +
+               std::to_string(op.output_count) + " outputs, the task has " + std::to_string(launch.inputs) +
                " and " + std::to_string(launch.outputs),
            "register every input and output of the task, in its order");
-  std::size_t i = 0;
-  for (const auto* list : {&op.inputs, &op.outputs})
-    for (const auto& param : *list) {
-      const ge::DataType wanted = dtype_of(launch.tensor[i++].dtype);
-      bool found = false;
-      for (const auto t : param.dtypes) found = found || t == wanted;
-      if (!found)
-        refuse("registration_dtype", "tensor " + param.name + " is not registered for the task's data type",
-               "list the data type in DataType({...})");
+  for (std::size_t i = 0; i < op.input_count; ++i) check_type(op.inputs[i], dtype_of(launch.tensor[i].dtype));
+  for (std::size_t j = 0; j < op.output_count; ++j)
+    check_type(op.outputs[j], dtype_of(launch.tensor[launch.inputs + j].dtype));
+}
+
+void fill_context(const ops::OpData* op, const LaunchDescription& launch) {
+  HostSide& host = g->host_side;
+  gert::TilingContext& context = g->tiling;
+  const std::size_t inputs = launch.inputs, outputs = launch.outputs;
+  for (std::size_t i = 0; i < inputs + outputs; ++i) {
+    host.tensors.push_back(tensor_of(launch.tensor[i]));
+    host.descs.emplace_back().dtype = host.tensors.back().dtype;
+  }
+  if (op)
+    for (std::size_t i = 0; i < op->attr_count; ++i) host.attrs.push_back(op->attrs[i].value);
+  host.tiling_bytes.resize(gert::TilingContext::kTilingBytesMax / 8);
+  host.compile_info.resize(gert::TilingParseContext::kCompileInfoBytesMax / 8);
+  context.name = op ? op->name : launch.op;
+  context.inputs = {host.tensors.data(), inputs};
+  context.outputs = {host.tensors.data() + inputs, outputs};
+  context.input_descs = {host.descs.data(), inputs};
+  context.output_descs = {host.descs.data() + inputs, outputs};
+  context.attrs.values = host.attrs.data();
+  context.attrs.count = host.attrs.size();
+  context.compile_info = host.compile_info.data();
+  context.tiling = {host.tiling_bytes.data(), gert::TilingContext::kTilingBytesMax, 0};
+}
+
+// Host functions may throw as any C++ may, and must not.
+ge::graphStatus call_tiling(ops::TilingFunc tiling) {
+  gert::TilingContext& context = g->tiling;
+  try {
+    if (g->parse_function) {
+      gert::TilingParseContext parse;
+      parse.compile_info = g->host_side.compile_info.data();
+      parse.platform = &context.platform;
+      parse.name = context.name;
+      if (const ge::graphStatus status = g->parse_function(&parse); status != ge::GRAPH_SUCCESS)
+        return status;
     }
-  if (!op.core.tiling)
-    refuse("registration_tiling", "the operator has no tiling function", "call AICore().SetTiling(...)");
+    return tiling(&context);
+  } catch (...) {
+    refuse("tiling_exception", "the tiling function throws", "return ge::GRAPH_FAILED instead");
+  }
+}
+
+// Kernels read the tiling data through a pointer, and none may write them.
+std::uint64_t read_only_copy(const gert::TilingData& tiling) {
+  const std::size_t bytes = tiling.GetCapacity();
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) refuse("out_of_memory", "no memory for the tiling data", "");
+  g->tiling_page = static_cast<std::byte*>(at);
+  std::memcpy(at, tiling.GetData(), bytes);
+  ::mprotect(at, bytes, PROT_READ);
+  return reinterpret_cast<std::uint64_t>(at);
 }
 
 void run_tiling() {
-  const RingLaunch& launch = g.ring->launch;
-  if (g.ops.empty())
+  const LaunchDescription& launch = g->launch;
+  const ops::OpData* op = g->ops.empty() ? nullptr : g->ops.front();
+  if (!op && !g->tiling_function)
     refuse("registration_missing", "no operator is registered", "end op_host with OP_ADD(...)");
-  const ops::OpDef& op = *g.ops.front();
-  check_registration(op, launch);
-  gert::TilingContext& context = g.tiling;
-  context.name = op.name;
-  for (std::uint32_t i = 0; i < launch.inputs + launch.outputs; ++i) {
-    const gert::Tensor tensor = tensor_of(launch.tensor[i]);
-    (i < launch.inputs ? context.inputs : context.outputs).push_back(tensor);
-    gert::CompileTimeTensorDesc desc;
-    desc.dtype = tensor.dtype;
-    (i < launch.inputs ? context.input_descs : context.output_descs).push_back(desc);
-  }
-  for (const auto& attr : op.attrs) context.attrs.values.push_back(attr.value);
-  context.platform = {launch.aiv_cores, launch.aic_cores, launch.ub_bytes, launch.l1_bytes, launch.l0a_bytes,
-                      launch.l0b_bytes, launch.l0c_bytes, 192ull << 20,    64ull << 30,     launch.soc};
-  const ge::graphStatus status = op.core.tiling(&context);
+  if (op) check_registration(*op, launch);
+  const ops::TilingFunc tiling = g->tiling_function ? g->tiling_function : op->core.tiling;
+  if (!tiling)
+    refuse("registration_tiling", "the operator has no tiling function", "call AICore().SetTiling(...)");
+  fill_context(op, launch);
+  gert::TilingContext& context = g->tiling;
+  const ge::graphStatus status = call_tiling(tiling);
+  if (context.tiling.size > context.tiling.GetCapacity())
+    refuse("tiling_too_large", "the tiling data are " + std::to_string(context.tiling.size) + " bytes",
+           "keep them below " + std::to_string(context.tiling.GetCapacity()) + " bytes");
   Record r;
   r.op = Op::kTilingResult;
   r.a[0] = context.block_dim;
   r.a[1] = context.tiling_key;
-  for (const std::size_t bytes : context.workspaces) r.a[2] += bytes;
+  for (std::size_t i = 0; i < context.workspace_count; ++i) r.a[2] += context.workspaces[i];
   r.a[3] = context.tiling.size;
   r.a[4] = status;
-  const std::uint64_t workspace = g.port->ask(r, nullptr, 0, nullptr, 0);
+  const std::uint64_t workspace =
+      g->port.ask(r, context.tiling.GetData(), static_cast<std::uint32_t>(context.tiling.size));
+  if (status != ge::GRAPH_SUCCESS || context.block_dim < 1 || context.block_dim > kBlockDimMax)
+    leave_program();  // the engine has said why
   std::size_t n = 0;
   for (std::uint32_t i = 0; i < launch.inputs + launch.outputs; ++i)
-    g.arguments[n++] = launch.tensor[i].gm_addr;
-  g.arguments[n++] = workspace;
-  g.arguments[n++] = reinterpret_cast<std::uint64_t>(context.tiling.bytes.data());
+    g->arguments[n++] = launch.tensor[i].gm_addr;
+  g->arguments[n++] = workspace;
+  g->arguments[n++] = read_only_copy(context.tiling);
 }
 
-void fiber_main() {
-  const auto& a = g.arguments;
-  g.kernel(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14],
-           a[15], a[16], a[17], a[18], a[19], a[20], a[21], a[22], a[23]);
+// --- blocks
+
+template <std::size_t>
+using Word = std::uint64_t;
+
+// Arguments that the kernel does not name are harmless: the caller cleans the stack.
+template <std::size_t... i>
+void call_kernel(std::index_sequence<i...>) {
+  reinterpret_cast<void (*)(Word<i>...)>(g->kernel)(g->arguments[i]...);
+}
+
+void block_main() {
+  call_kernel(std::make_index_sequence<kTensorsMax + 2>());
+  emit(Op::kScalarWork, std::exchange(g->scalar_work, 0));
   emit(Op::kBlockEnd);
-  g.current->ended = true;
-  ::swapcontext(&g.current->context, &g.scheduler);
+  g->current->ended = true;
+  ::setcontext(&g->scheduler);
 }
 
+// Runs a block up to its end or its next SyncAll.
 void resume(Fiber& fiber) {
-  g.current = &fiber;
+  g->current = &fiber;
   if (fiber.started) {
     emit(Op::kBlockSwitch, fiber.block.block_idx);
   } else {
-    fiber.started = true;
-    fiber.stack = static_cast<std::byte*>(
-        ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0));
-    ::mprotect(fiber.stack, 4096, PROT_NONE);
-    ::getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack;
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = &g.scheduler;
-    ::makecontext(&fiber.context, fiber_main, 0);
-    emit(Op::kBlockBegin, fiber.block.block_idx);
+    start(fiber, take_stack(), kStackBytes, block_main);
+    g->scalar_work = 0;
+    emit(Op::kBlockBegin, fiber.block.block_idx, fiber.block.sub_block_idx);
   }
-  ::swapcontext(&g.scheduler, &fiber.context);
-  if (fiber.ended) {
-    ::munmap(fiber.stack, kStackBytes);
-    fiber.stack = nullptr;
-  }
+  ::swapcontext(&g->scheduler, &fiber.context);
+  if (fiber.ended) g->free_stacks.push_back(fiber.stack);
+  g->current = &g->host;
 }
 
 std::vector<std::uint32_t> block_order(std::uint32_t blocks) {
-  const RingLaunch& launch = g.ring->launch;
+  const LaunchDescription& launch = g->launch;
   std::vector<std::uint32_t> order;
   std::vector<bool> seen(blocks, false);
   const auto add = [&](std::uint32_t i) {
@@ -245,118 +311,117 @@ std::vector<std::uint32_t> block_order(std::uint32_t blocks) {
   return order;
 }
 
-// Each round runs every block that has not ended up to its end or its next SyncAll.
+// Each round runs every block that has not ended up to its end or its next SyncAll: blocks without SyncAll
+// run one after the other in a single round.
 void run_blocks() {
-  const std::uint32_t blocks = g.tiling.block_dim;
+  const std::uint32_t blocks = g->tiling.block_dim;
   for (const std::uint32_t index : block_order(blocks)) {
     auto fiber = std::make_unique<Fiber>();
-    fiber->block = {index, blocks, 0, 1, 0};
-    g.fibers.push_back(std::move(fiber));
+    fiber->block = {index, blocks, 0, 1, 0, 0, nullptr, {~0ull, ~0ull}};
+    g->blocks.push_back(std::move(fiber));
   }
   std::size_t left = blocks;
   while (left > 0) {
     std::size_t ended = 0;
-    for (auto& fiber : g.fibers)
+    for (auto& fiber : g->blocks)
       if (!fiber->ended) {
         resume(*fiber);
         ended += fiber->ended;
       }
     if (ended > 0 && ended < left) {
-      finding("sync_all_mismatch", g.last_place,
-              "some blocks meet SyncAll and others end without it: the device would hang here",
-              "let every block call SyncAll equally often");
-      ::_exit(0);
+      finding("sync_all_mismatch",
+              std::to_string(left - ended) + " blocks wait in SyncAll and " + std::to_string(ended) +
+                  " have ended without it: the device would hang here",
+              "let every block call SyncAll equally often", true);
+      leave_program();
     }
     left -= ended;
   }
 }
 
-}  // namespace
-
-void run_program(Ring& ring, const std::string& shared_object) {
-  RingPort port(ring);
-  g.port = &port;
-  g.ring = &ring;
-  catch_crashes();
-  emit(Op::kHello, abi::kAbiVersion);
-  void* object = ::dlopen(shared_object.c_str(), RTLD_LOCAL | RTLD_NOW);
-  if (!object)
+void load() {
+  g->object = ::dlopen(g->object_path.c_str(), RTLD_LOCAL | RTLD_NOW);
+  if (!g->object)
     refuse("load_failed", std::string("the program cannot be loaded: ") + ::dlerror(),
            "define every function that is called");
-  const std::string op = ring.launch.op;
-  g.kernel = reinterpret_cast<void (*)(...)>(::dlsym(object, op.c_str()));
-  if (!g.kernel)
+  const std::string op = g->launch.op;
+  g->kernel = ::dlsym(g->object, op.c_str());
+  if (!g->kernel)
     refuse("kernel_missing", "there is no kernel function " + op,
            "define extern \"C\" __global__ __aicore__ void " + op + "(...)");
+}
+
+void host_main() {
+  emit(Op::kHello, abi::kAbiVersion);
+  load();
   run_tiling();
-  if (!ring.launch.tiling_only) run_blocks();
+  if (!g->launch.tiling_only) run_blocks();
   emit(Op::kExit);
-  ::_exit(0);
+  leave_program();
+}
+
+std::string without_bars(std::string text) {
+  for (char& c : text)
+    if (c == '|') c = '/';
+  return text;
+}
+
+}  // namespace
+
+Program& program() { return *g; }
+
+void emit(Op op, std::uint64_t a0, std::uint64_t a1, const void* bulk, std::uint32_t bytes,
+          std::uint32_t loc) {
+  Record r;
+  r.op = op;
+  r.loc = loc;
+  r.a[0] = a0;
+  r.a[1] = a1;
+  g->port.emit(r, bulk, bytes);
+}
+
+// The text is "code|file:line|message|remedy".
+void finding(const std::string& code, const std::string& message, const std::string& remedy, bool here) {
+  const std::string text = code + "|" + without_bars(here ? g->locations.text(g->last_loc) : "") + "|" +
+                           without_bars(message) + "|" + without_bars(remedy);
+  emit(Op::kHostFinding, 0, text.size(), text.data(), static_cast<std::uint32_t>(text.size()));
+}
+
+void refuse(const std::string& code, const std::string& message, const std::string& remedy) {
+  finding(code, message, remedy, false);
+  leave_program();
+}
+
+void wait_for_other_blocks() {
+  Fiber& self = *g->current;
+  ::swapcontext(&self.context, &g->scheduler);
+}
+
+void leave_program() {
+  ::setcontext(&g->home);
+  __builtin_unreachable();
+}
+
+void run_program(const LaunchDescription& launch, abi::Port& port, const std::string& shared_object) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  Program state{launch, port, shared_object};
+  g = &state;
+  state.current = &state.host;
+  state.tiling.platform = {launch.aiv_cores, launch.aic_cores, launch.ub_bytes,  launch.l1_bytes,
+                           launch.l0a_bytes, launch.l0b_bytes, launch.l0c_bytes, 192ull << 20,
+                           64ull << 30,      launch.soc};
+  {
+    const CrashCatcher catcher;
+    std::byte* stack = map_stack(kHostStackBytes);
+    start(state.host, stack, kHostStackBytes, host_main);
+    ::swapcontext(&state.home, &state.host.context);
+    ::munmap(stack, kHostStackBytes);
+  }
+  if (state.object) ::dlclose(state.object);
+  for (std::byte* stack : state.all_stacks) ::munmap(stack, kStackBytes);
+  if (state.tiling_page) ::munmap(state.tiling_page, state.tiling.tiling.GetCapacity());
+  g = nullptr;
 }
 
 }  // namespace evk::twin
-
-// What candidates call.
-extern "C" {
-
-using evk::twin::g;
-
-__attribute__((visibility("default"))) void evk_twin_emit(const evk::twin::abi::Record* record,
-                                                          const void* bulk, std::uint32_t bulk_bytes) {
-  g.port->emit(*record, bulk, bulk_bytes);
-}
-
-__attribute__((visibility("default"))) std::uint64_t evk_twin_ask(const evk::twin::abi::Record* record,
-                                                                  const void* bulk, std::uint32_t bulk_bytes,
-                                                                  void* out, std::uint32_t out_bytes) {
-  return g.port->ask(*record, bulk, bulk_bytes, out, out_bytes);
-}
-
-// Ids are given in order of first use. The address of the file's name is a fast key; equal names at two
-// addresses share an id.
-__attribute__((visibility("default"))) std::uint32_t evk_twin_location(const char* file, std::uint32_t line) {
-  const std::uint64_t key = reinterpret_cast<std::uint64_t>(file) * 0x9e3779b97f4a7c15ull ^ line;
-  const auto found = g.locations.find(key);
-  if (found != g.locations.end()) return found->second;
-  auto [at, is_new] =
-      g.location_ids.try_emplace({file, line}, static_cast<std::uint32_t>(g.location_ids.size()) + 1);
-  g.locations[key] = at->second;
-  g.last_place = std::string(file) + ":" + std::to_string(line);
-  if (is_new)
-    evk::twin::emit(evk::twin::abi::Op::kLocation, at->second, g.last_place.size(), g.last_place.data(),
-                    static_cast<std::uint32_t>(g.last_place.size()));
-  return at->second;
-}
-
-__attribute__((visibility("default"))) EvkTwinBlock* evk_twin_block() { return &g.current->block; }
-__attribute__((visibility("default"))) void evk_twin_end_program() { ::_exit(0); }
-__attribute__((visibility("default"))) std::uint16_t evk_twin_new_buffer() { return ++g.current->buffers; }
-__attribute__((visibility("default"))) std::uint16_t evk_twin_new_queue() { return ++g.current->queues; }
-__attribute__((visibility("default"))) std::uint64_t evk_twin_tiling_key() { return g.tiling.tiling_key; }
-
-__attribute__((visibility("default"))) void evk_twin_sync_all() {
-  evk::twin::emit(evk::twin::abi::Op::kSyncAll);
-  evk::twin::Fiber* self = g.current;
-  ::swapcontext(&self->context, &g.scheduler);
-}
-
-__attribute__((visibility("default"))) void evk_twin_say(const char* format, ...) {
-  char text[1024];
-  va_list arguments;
-  va_start(arguments, format);
-  const int n = std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  if (n > 0)
-    evk::twin::emit(
-        evk::twin::abi::Op::kPrint, static_cast<std::uint64_t>(n), 0, text,
-        static_cast<std::uint32_t>(std::min<std::size_t>(static_cast<std::size_t>(n), sizeof text - 1)));
-}
-
-__attribute__((visibility("default"))) void evk_twin_assert_failed(const char* what, std::uint32_t) {
-  evk::twin::finding("assert_failed", g.last_place, std::string("the kernel's own check failed: ") + what,
-                     "");
-  ::_exit(0);
-}
-
-__attribute__((visibility("default"))) void evk_twin_register_op(ops::OpDef* op) { g.ops.push_back(op); }
-}

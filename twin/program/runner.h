@@ -1,30 +1,21 @@
-// The program's side: what the compiled candidate calls (declared in twin/include/ascendc/port.h and
-// evk_host/op_def.h), and the life of one launch: load, tiling, blocks.
+// The life of one launch on the program's side: load, tiling, blocks as fibers. What the compiled candidate
+// calls (declared in twin/include/ascendc/port.h and evk_host/op_def.h) is defined beside it.
 #pragma once
 
 #include <string>
 
 #include "twin/abi/abi.h"
-#include "twin/program/ring.h"
+#include "twin/program/launch.h"
 
 namespace evk::twin {
 
-// Writes records into a ring.
-class RingPort final : public abi::Port {
- public:
-  explicit RingPort(Ring& ring) : ring_(ring) {}
-  void emit(const abi::Record& record, const void* bulk, std::uint32_t bulk_bytes) override;
-  std::uint64_t ask(const abi::Record& record, const void* bulk, std::uint32_t bulk_bytes, void* out,
-                    std::uint32_t out_bytes) override;
+// Runs the launch with the candidate in `shared_object`, telling `port` everything, and returns when it
+// ended: in order (the last record is then Op::kExit) or early (a refusal, a crash, a queue that would hang;
+// a finding says why). What a candidate's abandoned stacks own is leaked. One launch at a time in a process:
+// a second caller waits.
+void run_program(const LaunchDescription& launch, abi::Port& port, const std::string& shared_object);
 
- private:
-  void push(const abi::Record& record, const void* bulk, std::uint32_t bulk_bytes, bool wants_answer);
-  void wait_for_answer();
-  Ring& ring_;
-  std::uint32_t head_ = 0;
-};
-
-// Runs the launch that the ring describes with the candidate in `shared_object`. Does not return.
-[[noreturn]] void run_program(Ring& ring, const std::string& shared_object);
+// Ends the running launch: run_program() returns. REQUIRES: called below run_program().
+[[noreturn]] void leave_program();
 
 }  // namespace evk::twin

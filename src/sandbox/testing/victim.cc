@@ -54,7 +54,8 @@ int forks(int wanted) {
 }
 
 int touch(std::size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return kRefused;
   for (std::size_t at = 0; at < bytes; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
   return 0;
@@ -137,7 +138,8 @@ int main(int argc, char** argv) {
   if (mode == "forks") return forks(std::atoi(argument));
   if (mode == "touch") return touch(std::strtoull(argument, nullptr, 10));
   if (mode == "memory_file") return memory_file();
-  if (mode == "files") return file_flood(std::atoi(argument), std::strtoull(argc > 3 ? argv[3] : "1", nullptr, 10));
+  if (mode == "files")
+    return file_flood(std::atoi(argument), std::strtoull(argc > 3 ? argv[3] : "1", nullptr, 10));
   if (mode == "output_flood") return output_flood();
   if (mode == "network") return network();
   if (mode == "daemon") return daemon_process(argument);

@@ -1,43 +1,17 @@
-// DataCopy, DataCopyPad, Copy.
+// DataCopy and DataCopyPad.
 #pragma once
 
+#include "ascendc/instruction.h"
 #include "ascendc/queues.h"
 
 namespace AscendC {
 
-struct DataCopyParams {
-  std::uint16_t blockCount = 1, blockLen = 0, srcStride = 0, dstStride = 0;  // lengths in blocks of 32 bytes
-  DataCopyParams() = default;
-  DataCopyParams(std::uint16_t count, std::uint16_t len, std::uint16_t src, std::uint16_t dst) : blockCount(count), blockLen(len), srcStride(src), dstStride(dst) {}
-};
-struct DataCopyExtParams {
-  std::uint16_t blockCount = 1;
-  std::uint32_t blockLen = 0, srcStride = 0, dstStride = 0, rsv = 0;  // length in bytes
-  DataCopyExtParams() = default;
-  DataCopyExtParams(std::uint16_t count, std::uint32_t len, std::uint32_t src, std::uint32_t dst, std::uint32_t r)
-      : blockCount(count), blockLen(len), srcStride(src), dstStride(dst), rsv(r) {}
-};
-struct DataCopyPadParams {
-  bool isPad = false;
-  std::uint8_t leftPadding = 0, rightPadding = 0;
-  std::uint64_t paddingValue = 0;
-  DataCopyPadParams() = default;
-  DataCopyPadParams(bool pad, std::uint8_t left, std::uint8_t right, std::uint64_t value) : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
-};
-template <typename T>
-struct DataCopyPadExtParams {
-  bool isPad = false;
-  std::uint8_t leftPadding = 0, rightPadding = 0;
-  T paddingValue = T(0);
-  DataCopyPadExtParams() = default;
-  DataCopyPadExtParams(bool pad, std::uint8_t left, std::uint8_t right, T value) : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
-};
-
 namespace evk_detail {
 
 template <typename D, typename S>
-void copy(abi::Op op, std::uint16_t mode, const D& dst, const S& src, std::uint64_t count, std::uint64_t length, std::uint64_t src_stride, std::uint64_t dst_stride,
-          std::uint64_t pad, std::uint64_t pad_bits, Loc loc) {
+void copy(abi::Op op, std::uint16_t mode, const D& dst, const S& src, std::uint64_t count,
+          std::uint64_t length, std::uint64_t src_stride, std::uint64_t dst_stride, std::uint64_t pad,
+          std::uint64_t pad_bits, Loc loc) {
   abi::Record r = record(op, loc);
   r.mode = mode;
   r.operands = 2;
@@ -57,7 +31,9 @@ template <typename D, typename S>
 void copy_blocks(const D& dst, const S& src, const DataCopyParams& p, Loc loc) {
   copy(abi::Op::kDataCopy, 0, dst, src, p.blockCount, p.blockLen, p.srcStride, p.dstStride, 0, 0, loc);
 }
-constexpr std::uint64_t padding(bool is_pad, std::uint64_t left, std::uint64_t right) { return left | right << 16 | static_cast<std::uint64_t>(is_pad) << 32; }
+constexpr std::uint64_t padding(bool is_pad, std::uint64_t left, std::uint64_t right) {
+  return left | right << 16 | static_cast<std::uint64_t>(is_pad) << 32;
+}
 
 }  // namespace evk_detail
 
@@ -86,23 +62,35 @@ void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCo
   evk_detail::copy_blocks(dst, src, p, EVK_HERE);
 }
 
-template <typename T, typename V = T>
-void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& p, const DataCopyPadExtParams<V>& pad, EVK_LOC) {
-  evk_detail::copy(evk_detail::abi::Op::kDataCopyPad, 0, dst, src, p.blockCount, p.blockLen, p.srcStride, p.dstStride,
-                   evk_detail::padding(pad.isPad, pad.leftPadding, pad.rightPadding), evk_detail::bits_of(static_cast<T>(pad.paddingValue)), EVK_HERE);
+template <typename T>
+void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& p,
+                 const DataCopyPadExtParams<T>& pad, EVK_LOC) {
+  evk_detail::copy(evk_detail::abi::Op::kDataCopyPad, 0, dst, src, p.blockCount, p.blockLen, p.srcStride,
+                   p.dstStride, evk_detail::padding(pad.isPad, pad.leftPadding, pad.rightPadding),
+                   evk_detail::bits_of(pad.paddingValue), EVK_HERE);
+}
+template <typename T, typename V, std::enable_if_t<!std::is_same_v<T, V>, int> = 0>
+void DataCopyPad(const LocalTensor<T>&, const GlobalTensor<T>&, const DataCopyExtParams&,
+                 const DataCopyPadExtParams<V>&) {
+  static_assert(std::is_same_v<T, V>,
+                "DataCopyPad: DataCopyPadExtParams<T> must have the tensor's data type");
 }
 template <typename T>
-void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p, const DataCopyPadParams& pad, EVK_LOC) {
-  evk_detail::copy(evk_detail::abi::Op::kDataCopyPad, 0, dst, src, p.blockCount, p.blockLen, p.srcStride, p.dstStride,
-                   evk_detail::padding(pad.isPad, pad.leftPadding, pad.rightPadding), pad.paddingValue, EVK_HERE);
+void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p,
+                 const DataCopyPadParams& pad, EVK_LOC) {
+  evk_detail::copy(evk_detail::abi::Op::kDataCopyPad, 0, dst, src, p.blockCount, p.blockLen, p.srcStride,
+                   p.dstStride, evk_detail::padding(pad.isPad, pad.leftPadding, pad.rightPadding),
+                   pad.paddingValue, EVK_HERE);
 }
 template <typename T>
 void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& p, EVK_LOC) {
-  evk_detail::copy(evk_detail::abi::Op::kDataCopyPad, 0, dst, src, p.blockCount, p.blockLen, p.srcStride, p.dstStride, 0, 0, EVK_HERE);
+  evk_detail::copy(evk_detail::abi::Op::kDataCopyPad, 0, dst, src, p.blockCount, p.blockLen, p.srcStride,
+                   p.dstStride, 0, 0, EVK_HERE);
 }
 template <typename T>
 void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, EVK_LOC) {
-  evk_detail::copy(evk_detail::abi::Op::kDataCopyPad, 0, dst, src, p.blockCount, p.blockLen, p.srcStride, p.dstStride, 0, 0, EVK_HERE);
+  evk_detail::copy(evk_detail::abi::Op::kDataCopyPad, 0, dst, src, p.blockCount, p.blockLen, p.srcStride,
+                   p.dstStride, 0, 0, EVK_HERE);
 }
 
 }  // namespace AscendC

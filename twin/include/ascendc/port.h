@@ -9,20 +9,24 @@
 
 struct EvkTwinBlock {
   std::uint32_t block_idx, block_num, sub_block_idx, sub_block_num, core_type;  // core type 0 = AIV, 1 = AIC
+  std::uint32_t counter_mask;                                                   // 1 after SetMaskCount
+  void* pipe;                                                                   // the block's TPipe
+  std::uint64_t mask[2];  // that SetVectorMask left: low, high
 };
 
 extern "C" {
 void evk_twin_emit(const evk::twin::abi::Record* record, const void* bulk, std::uint32_t bulk_bytes);
-std::uint64_t evk_twin_ask(const evk::twin::abi::Record* record, const void* bulk, std::uint32_t bulk_bytes, void* out, std::uint32_t out_bytes);
+std::uint64_t evk_twin_ask(const evk::twin::abi::Record* record, const void* bulk, std::uint32_t bulk_bytes,
+                           void* out, std::uint32_t out_bytes);
 std::uint32_t evk_twin_location(const char* file, std::uint32_t line);
 EvkTwinBlock* evk_twin_block();
 [[noreturn]] void evk_twin_end_program();
 std::uint16_t evk_twin_new_buffer();
 std::uint16_t evk_twin_new_queue();
-void evk_twin_sync_all();
+void evk_twin_sync_all(std::uint32_t loc);
 std::uint64_t evk_twin_tiling_key();
 void evk_twin_say(const char* format, ...);
-void evk_twin_assert_failed(const char* what, std::uint32_t loc);
+[[noreturn]] void evk_twin_assert_failed(const char* what, std::uint32_t loc);
 }
 
 namespace AscendC {
@@ -37,7 +41,8 @@ struct Loc {
   std::uint32_t id() const { return evk_twin_location(file, static_cast<std::uint32_t>(line)); }
 };
 #define EVK_LOC const char *evk_file = __builtin_FILE(), int evk_line = __builtin_LINE()
-#define EVK_HERE ::AscendC::evk_detail::Loc{evk_file, evk_line}
+#define EVK_HERE \
+  ::AscendC::evk_detail::Loc { evk_file, evk_line }
 
 inline abi::Record record(abi::Op op, Loc loc) {
   abi::Record r;

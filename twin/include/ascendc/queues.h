@@ -1,5 +1,5 @@
-// TPipe, TQue, TBuf: on-chip memory in order of allocation, and the queues between pipes. Which buffer is next is decided here,
-// and told to the engine, which checks it.
+// TPipe, TQue, TBuf: on-chip memory in order of allocation, and the queues between pipes. Which buffer is
+// next is decided here, and told to the engine, which checks it.
 #pragma once
 
 #include "ascendc/sync.h"
@@ -8,6 +8,9 @@ namespace AscendC {
 namespace evk_detail {
 
 constexpr std::uint32_t kBuffersMax = 32;
+
+// Not counted as the kernel's own scalar code: the engine charges queue operations as such.
+#define EVK_LIBRARY_CODE __attribute__((noinline, no_sanitize_coverage))
 
 struct QueueSlot {
   std::uint64_t addr = 0;
@@ -18,34 +21,53 @@ struct QueueSlot {
 
 constexpr int source_pipe(TPosition p) {
   switch (p) {
-    case TPosition::VECOUT: case TPosition::VECCALC: return PIPE_V;
-    case TPosition::A2: case TPosition::B2: case TPosition::C2: return PIPE_MTE1;
-    case TPosition::CO1: return PIPE_M;
-    default: return PIPE_MTE2;
+    case TPosition::VECOUT:
+    case TPosition::VECCALC:
+      return PIPE_V;
+    case TPosition::A2:
+    case TPosition::B2:
+    case TPosition::C2:
+      return PIPE_MTE1;
+    case TPosition::CO1:
+      return PIPE_M;
+    default:
+      return PIPE_MTE2;
   }
 }
 constexpr int destination_pipe(TPosition p) {
   switch (p) {
-    case TPosition::VECOUT: return PIPE_MTE3;
-    case TPosition::A1: case TPosition::B1: case TPosition::C1: return PIPE_MTE1;
-    case TPosition::A2: case TPosition::B2: case TPosition::C2: return PIPE_M;
-    case TPosition::CO1: return PIPE_FIX;
-    default: return PIPE_V;
+    case TPosition::VECOUT:
+      return PIPE_MTE3;
+    case TPosition::A1:
+    case TPosition::B1:
+    case TPosition::C1:
+      return PIPE_MTE1;
+    case TPosition::A2:
+    case TPosition::B2:
+    case TPosition::C2:
+      return PIPE_M;
+    case TPosition::CO1:
+      return PIPE_FIX;
+    default:
+      return PIPE_V;
   }
 }
 
 // What the queues of all template arguments share.
 class QueueBase {
  public:
-  void open(abi::Space space, int source, int destination) {
+  EVK_LIBRARY_CODE void open(abi::Space space, int source, int destination, std::int32_t depth,
+                             TPosition position) {
     space_ = space;
     source_ = source;
     destination_ = destination;
+    depth_ = static_cast<std::uint64_t>(depth < 0 ? 0 : depth);
+    position_ = static_cast<std::uint64_t>(position);
     count_ = next_ = head_ = tail_ = 0;
     id_ = evk_twin_new_queue();
   }
-  void add(std::uint64_t addr, std::uint32_t bytes, Loc loc) {
-    if (count_ >= kBuffersMax) return;
+  EVK_LIBRARY_CODE void add(std::uint64_t addr, std::uint32_t bytes, Loc loc) {
+    if (count_ >= kBuffersMax) evk_twin_assert_failed("a queue has at most 32 buffers", loc.id());
     QueueSlot& slot = slots_[count_];
     slot = {addr, bytes, evk_twin_new_buffer(), QueueSlot::kFree};
     abi::Record r = record(abi::Op::kBufInit, loc);
@@ -54,10 +76,12 @@ class QueueBase {
     r.a[0] = id_;
     r.a[1] = static_cast<std::uint64_t>(source_);
     r.a[2] = static_cast<std::uint64_t>(destination_);
+    r.a[3] = depth_;
+    r.a[4] = position_;
     r.a[5] = count_++;
     emit(r);
   }
-  QueueSlot& take(Loc loc) {
+  EVK_LIBRARY_CODE QueueSlot& take(Loc loc) {
     for (std::uint32_t i = 0; i < count_; ++i) {
       QueueSlot& slot = slots_[(next_ + i) % count_];
       if (slot.state != QueueSlot::kFree) continue;
@@ -68,21 +92,24 @@ class QueueBase {
     }
     stall(0, loc);
   }
-  void enqueue(std::uint16_t buffer, Loc loc) {
+  // False, and the tensor is not in the queue, if the queue already holds `depth` tensors.
+  EVK_LIBRARY_CODE bool enqueue(std::uint16_t buffer, Loc loc) {
+    if (tail_ - head_ >= (depth_ > 0 ? depth_ : 1) || tail_ - head_ >= kBuffersMax) return false;
     tell(abi::Op::kQueEnque, buffer, loc);
     QueueSlot* slot = find(buffer);
-    if (!slot || tail_ - head_ >= kBuffersMax) return;
+    if (!slot) return true;  // the engine refuses a tensor of another queue
     slot->state = QueueSlot::kEnqueued;
     order_[tail_++ % kBuffersMax] = slot;
+    return true;
   }
-  QueueSlot& dequeue(Loc loc) {
+  EVK_LIBRARY_CODE QueueSlot& dequeue(Loc loc) {
     if (head_ == tail_) stall(1, loc);
     QueueSlot& slot = *order_[head_++ % kBuffersMax];
     slot.state = QueueSlot::kTaken;
     tell(abi::Op::kQueDeque, slot.buffer, loc);
     return slot;
   }
-  void free(std::uint16_t buffer, Loc loc) {
+  EVK_LIBRARY_CODE void free(std::uint16_t buffer, Loc loc) {
     tell(abi::Op::kQueFree, buffer, loc);
     if (QueueSlot* slot = find(buffer)) slot->state = QueueSlot::kFree;
   }
@@ -122,6 +149,7 @@ class QueueBase {
   std::uint16_t id_ = 0;
   abi::Space space_ = abi::Space::kUb;
   int source_ = 0, destination_ = 0;
+  std::uint64_t depth_ = 0, position_ = 0;
 };
 
 }  // namespace evk_detail
@@ -133,10 +161,18 @@ class TQueBind {
   LocalTensor<T> AllocTensor(EVK_LOC) {
     return tensor<T>(queue_.take(EVK_HERE));
   }
+  // The forms that fill a tensor of the caller's.
+  template <typename T>
+  void AllocTensor(LocalTensor<T>& t, EVK_LOC) {
+    t = tensor<T>(queue_.take(EVK_HERE));
+  }
+  template <typename T>
+  void DeQue(LocalTensor<T>& t, EVK_LOC) {
+    t = tensor<T>(queue_.dequeue(EVK_HERE));
+  }
   template <typename T>
   bool EnQue(const LocalTensor<T>& t, EVK_LOC) {
-    queue_.enqueue(t.buffer(), EVK_HERE);
-    return true;
+    return queue_.enqueue(t.buffer(), EVK_HERE);
   }
   template <typename T>
   LocalTensor<T> DeQue(EVK_LOC) {
@@ -147,13 +183,15 @@ class TQueBind {
     queue_.free(t.buffer(), EVK_HERE);
   }
   bool HasTensorInQue() const { return queue_.has_enqueued(); }
-  bool VacantInQue() const { return queue_.enqueued() < static_cast<std::uint32_t>(depth); }
+  bool VacantInQue() const { return queue_.enqueued() < static_cast<std::uint32_t>(depth > 0 ? depth : 1); }
   bool HasIdleBuffer() const { return queue_.has_free(); }
   std::int32_t GetTensorCountInQue() const { return static_cast<std::int32_t>(queue_.enqueued()); }
   void FreeAllEvent() {}
   evk_detail::QueueBase& base() { return queue_; }
-  static constexpr evk_detail::abi::Space space() { return evk_detail::space_of(src == TPosition::GM ? dst : src); }
-  static constexpr int source() { return src == dst ? evk_detail::source_pipe(src) : evk_detail::source_pipe(src); }
+  static constexpr evk_detail::abi::Space space() {
+    return evk_detail::space_of(src == TPosition::GM ? dst : src);
+  }
+  static constexpr int source() { return evk_detail::source_pipe(src); }
   static constexpr int destination() { return evk_detail::destination_pipe(dst); }
 
  private:
@@ -180,7 +218,8 @@ class TBuf {
   }
   template <typename T>
   LocalTensor<T> GetWithOffset(std::uint32_t elements, std::uint32_t offset_bytes) const {
-    return {evk_detail::space_of(pos), addr_ + offset_bytes, elements * static_cast<std::uint32_t>(sizeof(T)), buffer_};
+    return {evk_detail::space_of(pos), addr_ + offset_bytes, elements * static_cast<std::uint32_t>(sizeof(T)),
+            buffer_};
   }
   std::uint32_t GetBufLen() const { return bytes_; }
   void place(std::uint64_t addr, std::uint32_t bytes, evk_detail::Loc loc) {
@@ -190,6 +229,7 @@ class TBuf {
     evk_detail::abi::Record r = evk_detail::record(evk_detail::abi::Op::kBufInit, loc);
     r.operands = 1;
     r.operand[0] = {addr, bytes, buffer_, evk_detail::space_of(pos), evk_detail::abi::DType::kNone};
+    r.a[4] = static_cast<std::uint64_t>(pos);
     evk_detail::emit(r);
   }
 
@@ -201,17 +241,24 @@ class TBuf {
 
 class TPipe {
  public:
-  explicit TPipe(EVK_LOC) {
+  explicit TPipe(EVK_LOC) : file_(evk_file), line_(evk_line) {
     evk_detail::emit(evk_detail::record(evk_detail::abi::Op::kPipeInit, EVK_HERE));
-    current() = this;
+    evk_twin_block()->pipe = this;
   }
-  ~TPipe() { current() = nullptr; }
+  // The device joins all pipes when a TPipe ends: what comes after may use its memory anew.
+  ~TPipe() {
+    evk_detail::barrier(PIPE_ALL, {file_, line_});
+    if (evk_twin_block()->pipe == this) evk_twin_block()->pipe = nullptr;
+  }
+  TPipe(const TPipe&) = delete;
+  TPipe& operator=(const TPipe&) = delete;
 
   template <TPosition src, TPosition dst, std::int32_t depth, auto mask>
   bool InitBuffer(TQueBind<src, dst, depth, mask>& queue, std::uint8_t count, std::uint32_t bytes, EVK_LOC) {
     using Queue = TQueBind<src, dst, depth, mask>;
-    queue.base().open(Queue::space(), Queue::source(), Queue::destination());
-    for (std::uint8_t i = 0; i < count; ++i) queue.base().add(reserve(Queue::space(), bytes), rounded(bytes), EVK_HERE);
+    queue.base().open(Queue::space(), Queue::source(), Queue::destination(), depth, src);
+    for (std::uint8_t i = 0; i < count; ++i)
+      queue.base().add(reserve(Queue::space(), bytes), rounded(bytes), EVK_HERE);
     return true;
   }
   template <TPosition pos>
@@ -224,6 +271,7 @@ class TPipe {
     evk_detail::emit(evk_detail::record(evk_detail::abi::Op::kPipeReset, EVK_HERE));
   }
   void Destroy(EVK_LOC) { Reset(evk_file, evk_line); }
+  void Init(EVK_LOC) { Reset(evk_file, evk_line); }
   template <HardEvent event>
   TEventID AllocEventID() {
     std::uint8_t& taken = events_[static_cast<int>(event)];
@@ -236,7 +284,8 @@ class TPipe {
   }
   template <HardEvent event>
   void ReleaseEventID(TEventID id) {
-    events_[static_cast<int>(event)] = static_cast<std::uint8_t>(events_[static_cast<int>(event)] & ~(1 << id));
+    events_[static_cast<int>(event)] =
+        static_cast<std::uint8_t>(events_[static_cast<int>(event)] & ~(1 << id));
   }
   TEventID FetchEventID(HardEvent event) {
     const std::uint8_t taken = events_[static_cast<int>(event)];
@@ -248,10 +297,6 @@ class TPipe {
   TEventID FetchEventID() {
     return FetchEventID(event);
   }
-  static TPipe*& current() {
-    static TPipe* pipe = nullptr;
-    return pipe;
-  }
 
  private:
   static std::uint32_t rounded(std::uint32_t bytes) { return (bytes + 31) / 32 * 32; }
@@ -261,10 +306,41 @@ class TPipe {
     used += rounded(bytes);
     return addr;
   }
+  const char* file_;
+  int line_;
   std::uint64_t used_[9] = {};
   std::uint8_t events_[256] = {};
 };
 
-inline TPipe* GetTPipePtr() { return TPipe::current(); }
+// On-chip memory by bump allocation, for kernels without TPipe. No synchronisation is inserted.
+enum class Hardware : std::uint8_t { GM, UB, L1, L0A, L0B, L0C, BIAS, FIXBUF, MAX };
+template <Hardware memory = Hardware::UB>
+class LocalMemAllocator {
+ public:
+  template <TPosition position, typename T, std::uint32_t elements>
+  LocalTensor<T> Alloc() {
+    return at<T>(position, elements);
+  }
+  template <TPosition position, typename T>
+  LocalTensor<T> Alloc(std::uint32_t elements) {
+    return at<T>(position, elements);
+  }
+  template <typename T>
+  LocalTensor<T> Alloc(std::uint32_t elements) {
+    return at<T>(TPosition::VECCALC, elements);
+  }
+  std::uint32_t GetCurAddr() const { return used_; }
+
+ private:
+  template <typename T>
+  LocalTensor<T> at(TPosition position, std::uint32_t elements) {
+    const LocalTensor<T> tensor(position, used_, elements);
+    used_ += (elements * static_cast<std::uint32_t>(sizeof(T)) + 31) / 32 * 32;
+    return tensor;
+  }
+  std::uint32_t used_ = 0;
+};
+
+inline TPipe* GetTPipePtr() { return static_cast<TPipe*>(evk_twin_block()->pipe); }
 
 }  // namespace AscendC

@@ -1,135 +1,64 @@
-// Vector instructions in their count form and their mask and repeat form.
+// Vector arithmetic in its count form and its mask and repeat form.
 #pragma once
 
 #include "ascendc/data_copy.h"
 
 namespace AscendC {
 
-struct BinaryRepeatParams {
-  std::uint8_t dstBlkStride = 1, src0BlkStride = 1, src1BlkStride = 1, dstRepStride = 8, src0RepStride = 8, src1RepStride = 8;
-  BinaryRepeatParams() = default;
-  BinaryRepeatParams(std::uint8_t db, std::uint8_t s0b, std::uint8_t s1b, std::uint8_t dr, std::uint8_t s0r, std::uint8_t s1r)
-      : dstBlkStride(db), src0BlkStride(s0b), src1BlkStride(s1b), dstRepStride(dr), src0RepStride(s0r), src1RepStride(s1r) {}
-};
-struct UnaryRepeatParams {
-  std::uint16_t dstBlkStride = 1, srcBlkStride = 1;
-  std::uint8_t dstRepStride = 8, srcRepStride = 8;
-  UnaryRepeatParams() = default;
-  UnaryRepeatParams(std::uint16_t db, std::uint16_t sb, std::uint8_t dr, std::uint8_t sr) : dstBlkStride(db), srcBlkStride(sb), dstRepStride(dr), srcRepStride(sr) {}
-};
-struct CopyRepeatParams {
-  std::uint16_t dstStride = 1, srcStride = 1, dstRepeatSize = 8, srcRepeatSize = 8;
-};
-struct BrcbRepeatParams {
-  std::uint16_t dstBlkStride = 1, dstRepStride = 8;
-  BrcbRepeatParams() = default;
-  BrcbRepeatParams(std::uint16_t blk, std::uint16_t rep) : dstBlkStride(blk), dstRepStride(rep) {}
-};
-
-enum class RoundMode { CAST_NONE = 0, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD };
-enum class CMPMODE : std::uint8_t { LT = 0, GT, EQ, LE, GE, NE };
-enum class SELMODE : std::uint8_t { VSEL_CMPMASK_SPR = 0, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
-enum class ReduceOrder { ORDER_VALUE_INDEX = 0, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
-enum class MaskMode : std::uint8_t { NORMAL = 0, COUNTER };
-constexpr std::uint64_t MASK_PLACEHOLDER = 0;
-
-namespace evk_detail {
-
-// The bits of the first n elements of a repeat.
-constexpr std::uint64_t low_bits(std::uint64_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
-inline void set_mask(abi::Record& r, std::uint64_t elements) {
-  r.a[0] = low_bits(elements);
-  r.a[1] = elements > 64 ? low_bits(elements - 64) : 0;
-}
-inline void set_mask(abi::Record& r, const std::uint64_t* mask) {
-  r.a[0] = mask[0];
-  r.a[1] = mask[1];
-}
-inline void set_strides(abi::Record& r, const abi::Strides& s) {
-  r.form = abi::Form::kRepeat;
-  r.a[3] = abi::pack_low(s);
-  r.a[4] = abi::pack_high(s);
-}
-inline abi::Strides strides(std::uint8_t repeat, const BinaryRepeatParams& p) {
-  return {repeat, p.dstBlkStride, p.src0BlkStride, p.src1BlkStride, p.dstRepStride, p.src0RepStride, p.src1RepStride};
-}
-inline abi::Strides strides(std::uint8_t repeat, const UnaryRepeatParams& p) {
-  return {repeat, static_cast<std::uint8_t>(p.dstBlkStride), static_cast<std::uint8_t>(p.srcBlkStride), 1, p.dstRepStride, p.srcRepStride, 8};
-}
-inline void by_count(abi::Record& r, std::int64_t count) {
-  r.form = abi::Form::kCount;
-  r.a[0] = count < 0 ? 0 : static_cast<std::uint64_t>(count);
-}
-template <typename... Tensors>
-abi::Record vector_record(abi::Op op, Loc loc, const Tensors&... tensors) {
-  abi::Record r = record(op, loc);
-  r.operands = sizeof...(tensors);
-  std::size_t i = 0;
-  ((r.operand[i++] = tensors.operand()), ...);
-  return r;
-}
-
-}  // namespace evk_detail
-
-#define EVK_SUPPORTED(Name, Listed, ...) \
-  static_assert(evk_detail::is_one_of<T, __VA_ARGS__>, #Name " is not supported for this type on Atlas A2; supported: " Listed)
-
-#define EVK_BINARY(Name, Listed, ...)                                                                                                                    \
-  template <typename T>                                                                                                                                  \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, const std::int32_t& count, EVK_LOC) {                     \
-    EVK_SUPPORTED(Name, Listed, __VA_ARGS__);                                                                                                            \
-    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src0, src1);                                                         \
-    evk_detail::by_count(r, count);                                                                                                                      \
-    evk_detail::emit(r);                                                                                                                                 \
-  }                                                                                                                                                      \
-  template <typename T>                                                                                                                                  \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, std::uint64_t mask, const std::uint8_t repeat,             \
-            const BinaryRepeatParams& p, EVK_LOC) {                                                                                                      \
-    EVK_SUPPORTED(Name, Listed, __VA_ARGS__);                                                                                                            \
-    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src0, src1);                                                         \
-    evk_detail::set_mask(r, mask);                                                                                                                       \
-    evk_detail::set_strides(r, evk_detail::strides(repeat, p));                                                                                          \
-    evk_detail::emit(r);                                                                                                                                 \
-  }                                                                                                                                                      \
-  template <typename T>                                                                                                                                  \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, std::uint64_t mask[], const std::uint8_t repeat,           \
-            const BinaryRepeatParams& p, EVK_LOC) {                                                                                                      \
-    EVK_SUPPORTED(Name, Listed, __VA_ARGS__);                                                                                                            \
-    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src0, src1);                                                         \
-    evk_detail::set_mask(r, mask);                                                                                                                       \
-    evk_detail::set_strides(r, evk_detail::strides(repeat, p));                                                                                          \
-    evk_detail::emit(r);                                                                                                                                 \
+#define EVK_BINARY(Name, Listed, ...)                                                                  \
+  EVK_TYPES(Evk##Name##Types, #Name, Listed, __VA_ARGS__);                                             \
+  template <typename T>                                                                                \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,         \
+            const std::int32_t& count, EVK_LOC) {                                                      \
+    static_assert(Evk##Name##Types<T>::ok);                                                            \
+    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src0, src1);       \
+    evk_detail::by_count(r, count);                                                                    \
+    evk_detail::emit(r);                                                                               \
+  }                                                                                                    \
+  template <typename T, bool isSetMask = true, typename M>                                             \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, M mask, \
+            const std::uint8_t repeat, const BinaryRepeatParams& p, EVK_LOC) {                         \
+    static_assert(Evk##Name##Types<T>::ok);                                                            \
+    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src0, src1);       \
+    evk_detail::choose_mask<isSetMask>(r, mask);                                                       \
+    evk_detail::set_strides(r, evk_detail::strides(repeat, p));                                        \
+    evk_detail::emit(r);                                                                               \
   }
 
-EVK_BINARY(Add, "half, float, int16_t, int32_t", half, float, std::int16_t, std::int32_t)
-EVK_BINARY(Sub, "half, float, int16_t, int32_t", half, float, std::int16_t, std::int32_t)
-EVK_BINARY(Mul, "half, float, int16_t, int32_t", half, float, std::int16_t, std::int32_t)
+#define EVK_FOUR half, float, std::int16_t, std::int32_t
+#define EVK_FOUR_TEXT "half, float, int16_t, int32_t"
+EVK_BINARY(Add, EVK_FOUR_TEXT, EVK_FOUR)
+EVK_BINARY(Sub, EVK_FOUR_TEXT, EVK_FOUR)
+EVK_BINARY(Mul, EVK_FOUR_TEXT, EVK_FOUR)
 EVK_BINARY(Div, "half, float", half, float)
-EVK_BINARY(Max, "half, float, int16_t, int32_t", half, float, std::int16_t, std::int32_t)
-EVK_BINARY(Min, "half, float, int16_t, int32_t", half, float, std::int16_t, std::int32_t)
+EVK_BINARY(Max, EVK_FOUR_TEXT, EVK_FOUR)
+EVK_BINARY(Min, EVK_FOUR_TEXT, EVK_FOUR)
 EVK_BINARY(And, "int16_t, uint16_t", std::int16_t, std::uint16_t)
 EVK_BINARY(Or, "int16_t, uint16_t", std::int16_t, std::uint16_t)
 EVK_BINARY(AddRelu, "half, float", half, float)
 EVK_BINARY(SubRelu, "half, float", half, float)
 EVK_BINARY(MulAddDst, "half, float", half, float)
+EVK_BINARY(FusedMulAdd, "half, float", half, float)
+EVK_BINARY(FusedMulAddRelu, "half, float", half, float)
 #undef EVK_BINARY
 
-#define EVK_UNARY(Name, Listed, ...)                                                                                                          \
-  template <typename T>                                                                                                                       \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const std::int32_t& count, EVK_LOC) {                                       \
-    EVK_SUPPORTED(Name, Listed, __VA_ARGS__);                                                                                                 \
-    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src);                                                     \
-    evk_detail::by_count(r, count);                                                                                                           \
-    evk_detail::emit(r);                                                                                                                      \
-  }                                                                                                                                           \
-  template <typename T>                                                                                                                       \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, std::uint64_t mask, const std::uint8_t repeat, const UnaryRepeatParams& p,   \
-            EVK_LOC) {                                                                                                                        \
-    EVK_SUPPORTED(Name, Listed, __VA_ARGS__);                                                                                                 \
-    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src);                                                     \
-    evk_detail::set_mask(r, mask);                                                                                                            \
-    evk_detail::set_strides(r, evk_detail::strides(repeat, p));                                                                               \
-    evk_detail::emit(r);                                                                                                                      \
+#define EVK_UNARY(Name, Listed, ...)                                                                    \
+  EVK_TYPES(Evk##Name##Types, #Name, Listed, __VA_ARGS__);                                              \
+  template <typename T>                                                                                 \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const std::int32_t& count, EVK_LOC) { \
+    static_assert(Evk##Name##Types<T>::ok);                                                             \
+    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src);               \
+    evk_detail::by_count(r, count);                                                                     \
+    evk_detail::emit(r);                                                                                \
+  }                                                                                                     \
+  template <typename T, bool isSetMask = true, typename M>                                              \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, M mask, const std::uint8_t repeat,    \
+            const UnaryRepeatParams& p, EVK_LOC) {                                                      \
+    static_assert(Evk##Name##Types<T>::ok);                                                             \
+    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src);               \
+    evk_detail::choose_mask<isSetMask>(r, mask);                                                        \
+    evk_detail::set_strides(r, evk_detail::strides(repeat, p));                                         \
+    evk_detail::emit(r);                                                                                \
   }
 
 EVK_UNARY(Exp, "half, float", half, float)
@@ -142,197 +71,142 @@ EVK_UNARY(Not, "int16_t, uint16_t", std::int16_t, std::uint16_t)
 EVK_UNARY(Relu, "half, float, int32_t", half, float, std::int32_t)
 #undef EVK_UNARY
 
-// The scalar is of the tensor's type: other arithmetic types are converted, as the device's overloads do.
-#define EVK_SCALAR(Name, Listed, ...)                                                                                                         \
-  template <typename T, typename U>                                                                                                           \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar, const std::int32_t& count, EVK_LOC) {                      \
-    EVK_SUPPORTED(Name, Listed, __VA_ARGS__);                                                                                                 \
-    static_assert(std::is_convertible_v<U, T>, #Name " takes a scalar of the tensor's type");                                                 \
-    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src);                                                     \
-    evk_detail::by_count(r, count);                                                                                                           \
-    r.a[2] = evk_detail::bits_of(static_cast<T>(scalar));                                                                                     \
-    evk_detail::emit(r);                                                                                                                      \
-  }                                                                                                                                           \
-  template <typename T, typename U>                                                                                                           \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& scalar, std::uint64_t mask, const std::uint8_t repeat,              \
-            const UnaryRepeatParams& p, EVK_LOC) {                                                                                            \
-    EVK_SUPPORTED(Name, Listed, __VA_ARGS__);                                                                                                 \
-    static_assert(std::is_convertible_v<U, T>, #Name " takes a scalar of the tensor's type");                                                 \
-    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src);                                                     \
-    evk_detail::set_mask(r, mask);                                                                                                            \
-    evk_detail::set_strides(r, evk_detail::strides(repeat, p));                                                                               \
-    r.a[2] = evk_detail::bits_of(static_cast<T>(scalar));                                                                                     \
-    evk_detail::emit(r);                                                                                                                      \
-  }
+#define EVK_SCALAR(Name, Listed, ...)                                                      \
+  EVK_TYPES(Evk##Name##Types, #Name, Listed, __VA_ARGS__);                                 \
+  template <typename T>                                                                    \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,         \
+            const std::int32_t& count, EVK_LOC) {                                          \
+    static_assert(Evk##Name##Types<T>::ok);                                                \
+    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src);  \
+    evk_detail::by_count(r, count);                                                        \
+    r.a[2] = evk_detail::bits_of(scalar);                                                  \
+    evk_detail::emit(r);                                                                   \
+  }                                                                                        \
+  template <typename T, bool isSetMask = true, typename M>                                 \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, M mask, \
+            const std::uint8_t repeat, const UnaryRepeatParams& p, EVK_LOC) {              \
+    static_assert(Evk##Name##Types<T>::ok);                                                \
+    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src);  \
+    evk_detail::choose_mask<isSetMask>(r, mask);                                           \
+    evk_detail::set_strides(r, evk_detail::strides(repeat, p));                            \
+    r.a[2] = evk_detail::bits_of(scalar);                                                  \
+    evk_detail::emit(r);                                                                   \
+  }                                                                                        \
+  EVK_OTHER_SCALAR(Name, (const LocalTensor<T>&, const LocalTensor<T>&, const U&, const Rest&...))
 
-EVK_SCALAR(Adds, "half, float, int16_t, int32_t", half, float, std::int16_t, std::int32_t)
-EVK_SCALAR(Muls, "half, float, int16_t, int32_t", half, float, std::int16_t, std::int32_t)
-EVK_SCALAR(Maxs, "half, float, int16_t, int32_t", half, float, std::int16_t, std::int32_t)
-EVK_SCALAR(Mins, "half, float, int16_t, int32_t", half, float, std::int16_t, std::int32_t)
+#define EVK_INTS std::int16_t, std::uint16_t, std::int32_t, std::uint32_t
+#define EVK_INTS_TEXT "int16_t, uint16_t, int32_t, uint32_t"
+EVK_SCALAR(Adds, EVK_FOUR_TEXT, EVK_FOUR)
+EVK_SCALAR(Muls, EVK_FOUR_TEXT, EVK_FOUR)
+EVK_SCALAR(Maxs, EVK_FOUR_TEXT, EVK_FOUR)
+EVK_SCALAR(Mins, EVK_FOUR_TEXT, EVK_FOUR)
 EVK_SCALAR(LeakyRelu, "half, float", half, float)
 EVK_SCALAR(Axpy, "half, float", half, float)
-EVK_SCALAR(ShiftLeft, "uint16_t, uint32_t, int16_t, int32_t", std::uint16_t, std::uint32_t, std::int16_t, std::int32_t)
-EVK_SCALAR(ShiftRight, "uint16_t, uint32_t, int16_t, int32_t", std::uint16_t, std::uint32_t, std::int16_t, std::int32_t)
+EVK_SCALAR(ShiftLeft, EVK_INTS_TEXT, EVK_INTS)
+EVK_SCALAR(ShiftRight, EVK_INTS_TEXT, EVK_INTS)
 #undef EVK_SCALAR
+#undef EVK_FOUR
+#undef EVK_FOUR_TEXT
+#undef EVK_INTS
+#undef EVK_INTS_TEXT
 
-template <typename T, typename U>
-void Duplicate(const LocalTensor<T>& dst, const U& scalar, const std::int32_t& count, EVK_LOC) {
-  EVK_SUPPORTED(Duplicate, "half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t", half, bfloat16_t, float, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t);
+EVK_TYPES(EvkDuplicateTypes, "Duplicate", "half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t",
+          half, bfloat16_t, float, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t);
+template <typename T>
+void Duplicate(const LocalTensor<T>& dst, const T& scalar, const std::int32_t& count, EVK_LOC) {
+  static_assert(EvkDuplicateTypes<T>::ok);
   auto r = evk_detail::vector_record(evk_detail::abi::Op::kDuplicate, EVK_HERE, dst);
   evk_detail::by_count(r, count);
-  r.a[2] = evk_detail::bits_of(static_cast<T>(scalar));
-  evk_detail::emit(r);
-}
-template <typename T, typename U>
-void Duplicate(const LocalTensor<T>& dst, const U& scalar, std::uint64_t mask, const std::uint8_t repeat, const std::uint16_t block_stride, const std::uint8_t repeat_stride,
-               EVK_LOC) {
-  auto r = evk_detail::vector_record(evk_detail::abi::Op::kDuplicate, EVK_HERE, dst);
-  evk_detail::set_mask(r, mask);
-  evk_detail::set_strides(r, {repeat, static_cast<std::uint8_t>(block_stride), 1, 1, repeat_stride, 8, 8});
-  r.a[2] = evk_detail::bits_of(static_cast<T>(scalar));
-  evk_detail::emit(r);
-}
-
-template <typename D, typename S>
-void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src, const RoundMode& mode, const std::uint32_t count, EVK_LOC) {
-  static_assert(!std::is_same_v<D, S>, "Cast converts between two different types");
-  auto r = evk_detail::vector_record(evk_detail::abi::Op::kCast, EVK_HERE, dst, src);
-  evk_detail::by_count(r, count);
-  r.mode = static_cast<std::uint16_t>(mode);
-  evk_detail::emit(r);
-}
-template <typename D, typename S>
-void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src, const RoundMode& mode, const std::uint64_t mask, const std::uint8_t repeat, const UnaryRepeatParams& p, EVK_LOC) {
-  auto r = evk_detail::vector_record(evk_detail::abi::Op::kCast, EVK_HERE, dst, src);
-  evk_detail::set_mask(r, mask);
-  evk_detail::set_strides(r, evk_detail::strides(repeat, p));
-  r.mode = static_cast<std::uint16_t>(mode);
-  evk_detail::emit(r);
-}
-
-template <typename D, typename T>
-void Compare(const LocalTensor<D>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE mode, std::uint32_t count, EVK_LOC) {
-  EVK_SUPPORTED(Compare, "half, float", half, float);
-  auto r = evk_detail::vector_record(evk_detail::abi::Op::kCompare, EVK_HERE, dst, src0, src1);
-  evk_detail::by_count(r, count);
-  r.mode = static_cast<std::uint16_t>(mode);
-  evk_detail::emit(r);
-}
-template <typename D, typename T>
-void CompareScalar(const LocalTensor<D>& dst, const LocalTensor<T>& src, const T scalar, CMPMODE mode, std::uint32_t count, EVK_LOC) {
-  EVK_SUPPORTED(CompareScalar, "half, float", half, float);
-  auto r = evk_detail::vector_record(evk_detail::abi::Op::kCompareScalar, EVK_HERE, dst, src);
-  evk_detail::by_count(r, count);
-  r.mode = static_cast<std::uint16_t>(mode);
   r.a[2] = evk_detail::bits_of(scalar);
   evk_detail::emit(r);
 }
-template <typename D, typename T>
-void Compares(const LocalTensor<D>& dst, const LocalTensor<T>& src, const T scalar, CMPMODE mode, std::uint32_t count, EVK_LOC) {
-  CompareScalar(dst, src, scalar, mode, count, evk_file, evk_line);
-}
-template <typename T, typename M>
-void Select(const LocalTensor<T>& dst, const LocalTensor<M>& mask, const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE mode, std::uint32_t count, EVK_LOC) {
-  EVK_SUPPORTED(Select, "half, float", half, float);
-  auto r = evk_detail::vector_record(evk_detail::abi::Op::kSelect, EVK_HERE, dst, src0, src1, mask);
-  evk_detail::by_count(r, count);
-  r.mode = static_cast<std::uint16_t>(mode);
+template <typename T, bool isSetMask = true, typename M>
+void Duplicate(const LocalTensor<T>& dst, const T& scalar, M mask, const std::uint8_t repeat,
+               const std::uint16_t block_stride, const std::uint8_t repeat_stride, EVK_LOC) {
+  static_assert(EvkDuplicateTypes<T>::ok);
+  auto r = evk_detail::vector_record(evk_detail::abi::Op::kDuplicate, EVK_HERE, dst);
+  evk_detail::choose_mask<isSetMask>(r, mask);
+  evk_detail::set_strides(r, {repeat, static_cast<std::uint8_t>(block_stride), 1, 1, repeat_stride, 8, 8});
+  r.a[2] = evk_detail::bits_of(scalar);
   evk_detail::emit(r);
 }
 
-#define EVK_REDUCE(Name)                                                                                                                               \
-  template <typename T>                                                                                                                                \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& work, const std::int32_t count, bool index = false, EVK_LOC) { \
-    EVK_SUPPORTED(Name, "half, float", half, float);                                                                                                   \
-    auto r = evk_detail::vector_record(evk_detail::abi::Op::k##Name, EVK_HERE, dst, src, work);                                                        \
-    evk_detail::by_count(r, count);                                                                                                                    \
-    r.a[5] = index ? 1 : 0;                                                                                                                            \
-    evk_detail::emit(r);                                                                                                                               \
-  }
-EVK_REDUCE(ReduceMax)
-EVK_REDUCE(ReduceMin)
-#undef EVK_REDUCE
-template <typename T>
-void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& work, const std::int32_t count, EVK_LOC) {
-  EVK_SUPPORTED(ReduceSum, "half, float", half, float);
-  auto r = evk_detail::vector_record(evk_detail::abi::Op::kReduceSum, EVK_HERE, dst, src, work);
-  evk_detail::by_count(r, count);
-  evk_detail::emit(r);
-}
-template <typename T>
-void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& work, const std::int32_t mask, const std::int32_t repeat, const std::int32_t stride,
-               EVK_LOC) {
-  EVK_SUPPORTED(ReduceSum, "half, float", half, float);
-  auto r = evk_detail::vector_record(evk_detail::abi::Op::kReduceSum, EVK_HERE, dst, src, work);
-  evk_detail::set_mask(r, static_cast<std::uint64_t>(mask));
-  evk_detail::set_strides(r, {static_cast<std::uint8_t>(repeat), 1, 1, 1, 8, static_cast<std::uint16_t>(stride), 8});
-  evk_detail::emit(r);
-}
-
-// Reductions of each repeat, block or pair. Each exists under two names.
-#define EVK_REPEAT_REDUCE(Name, Record)                                                                                                                         \
-  template <typename T>                                                                                                                                         \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const std::int32_t mask, const std::int32_t repeat, const std::int32_t dst_rep,               \
-            const std::int32_t src_blk, const std::int32_t src_rep, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, EVK_LOC) {                              \
-    EVK_SUPPORTED(Name, "half, float", half, float);                                                                                                            \
-    auto r = evk_detail::vector_record(evk_detail::abi::Op::Record, EVK_HERE, dst, src);                                                                        \
-    evk_detail::set_mask(r, static_cast<std::uint64_t>(mask));                                                                                                  \
-    evk_detail::set_strides(r, {static_cast<std::uint8_t>(repeat), 1, static_cast<std::uint8_t>(src_blk), 1, static_cast<std::uint16_t>(dst_rep),               \
-                                static_cast<std::uint16_t>(src_rep), 8});                                                                                       \
-    r.a[5] = static_cast<std::uint64_t>(order);                                                                                                                 \
-    evk_detail::emit(r);                                                                                                                                        \
-  }
-EVK_REPEAT_REDUCE(WholeReduceSum, kWholeReduceSum)
-EVK_REPEAT_REDUCE(WholeReduceMax, kWholeReduceMax)
-EVK_REPEAT_REDUCE(WholeReduceMin, kWholeReduceMin)
-EVK_REPEAT_REDUCE(ReduceRepeatSum, kWholeReduceSum)
-EVK_REPEAT_REDUCE(ReduceRepeatMax, kWholeReduceMax)
-EVK_REPEAT_REDUCE(ReduceRepeatMin, kWholeReduceMin)
-#undef EVK_REPEAT_REDUCE
-#define EVK_BLOCK_REDUCE(Name, Record)                                                                                                                          \
-  template <typename T>                                                                                                                                         \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const std::int32_t repeat, const std::int32_t mask, const std::int32_t dst_rep,               \
-            const std::int32_t src_blk, const std::int32_t src_rep, EVK_LOC) {                                                                                  \
-    EVK_SUPPORTED(Name, "half, float", half, float);                                                                                                            \
-    auto r = evk_detail::vector_record(evk_detail::abi::Op::Record, EVK_HERE, dst, src);                                                                        \
-    evk_detail::set_mask(r, static_cast<std::uint64_t>(mask));                                                                                                  \
-    evk_detail::set_strides(r, {static_cast<std::uint8_t>(repeat), 1, static_cast<std::uint8_t>(src_blk), 1, static_cast<std::uint16_t>(dst_rep),               \
-                                static_cast<std::uint16_t>(src_rep), 8});                                                                                       \
-    evk_detail::emit(r);                                                                                                                                        \
-  }
-EVK_BLOCK_REDUCE(BlockReduceSum, kBlockReduceSum)
-EVK_BLOCK_REDUCE(BlockReduceMax, kBlockReduceMax)
-EVK_BLOCK_REDUCE(BlockReduceMin, kBlockReduceMin)
-EVK_BLOCK_REDUCE(PairReduceSum, kPairReduceSum)
-#undef EVK_BLOCK_REDUCE
-
-template <typename T>
-void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<std::uint32_t>& offsets, const std::uint32_t base, const std::uint32_t count, EVK_LOC) {
-  auto r = evk_detail::vector_record(evk_detail::abi::Op::kGather, EVK_HERE, dst, src, offsets);
-  evk_detail::by_count(r, count);
-  r.a[2] = base;
-  evk_detail::emit(r);
-}
-template <typename T>
-void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const std::uint8_t repeat, const BrcbRepeatParams& p, EVK_LOC) {
-  auto r = evk_detail::vector_record(evk_detail::abi::Op::kBrcb, EVK_HERE, dst, src);
-  evk_detail::set_strides(r, {repeat, static_cast<std::uint8_t>(p.dstBlkStride), 1, 1, p.dstRepStride, 1, 8});
-  evk_detail::emit(r);
-}
+EVK_TYPES(EvkCreateVecIndexTypes, "CreateVecIndex", "half, float, int16_t, int32_t", half, float,
+          std::int16_t, std::int32_t);
 template <typename T>
 void CreateVecIndex(const LocalTensor<T>& dst, const T& first, std::uint32_t count, EVK_LOC) {
+  static_assert(EvkCreateVecIndexTypes<T>::ok);
   auto r = evk_detail::vector_record(evk_detail::abi::Op::kCreateVecIndex, EVK_HERE, dst);
   evk_detail::by_count(r, count);
   r.a[2] = evk_detail::bits_of(first);
   evk_detail::emit(r);
 }
+// first, first + difference, ...
 template <typename T>
-void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const std::uint64_t mask, const std::uint8_t repeat, const CopyRepeatParams& p, EVK_LOC) {
-  auto r = evk_detail::vector_record(evk_detail::abi::Op::kCopy, EVK_HERE, dst, src);
-  evk_detail::set_mask(r, mask);
-  evk_detail::set_strides(r, {repeat, static_cast<std::uint8_t>(p.dstStride), static_cast<std::uint8_t>(p.srcStride), 1, p.dstRepeatSize, p.srcRepeatSize, 8});
+void ArithProgression(const LocalTensor<T>& dst, const T& first, const T& difference,
+                      const std::int32_t& count, EVK_LOC) {
+  CreateVecIndex(dst, static_cast<T>(0), static_cast<std::uint32_t>(count), evk_file, evk_line);
+  Muls(dst, dst, difference, count, evk_file, evk_line);
+  Adds(dst, dst, first, count, evk_file, evk_line);
+}
+EVK_OTHER_SCALAR(Duplicate, (const LocalTensor<T>&, const U&, const Rest&...))
+EVK_OTHER_SCALAR(CreateVecIndex, (const LocalTensor<T>&, const U&, const Rest&...))
+
+// --- mask control. Calls with isSetMask = false use the mask that these leave.
+
+inline void SetMaskCount(EVK_LOC) {
+  evk_twin_block()->counter_mask = 1;
+  auto r = evk_detail::record(evk_detail::abi::Op::kSetMask, EVK_HERE);
+  r.mode = 1;
   evk_detail::emit(r);
 }
-#undef EVK_SUPPORTED
+inline void SetMaskNorm(EVK_LOC) {
+  evk_twin_block()->counter_mask = 0;
+  auto r = evk_detail::record(evk_detail::abi::Op::kSetMask, EVK_HERE);
+  r.a[0] = r.a[1] = ~0ull;
+  evk_detail::emit(r);
+}
+namespace evk_detail {
+inline void keep_mask(std::uint64_t high, std::uint64_t low, MaskMode mode, Loc loc) {
+  EvkTwinBlock* block = evk_twin_block();
+  block->mask[0] = low;
+  block->mask[1] = high;
+  auto r = record(abi::Op::kSetMask, loc);
+  r.a[0] = low;
+  r.a[1] = high;
+  r.mode = mode == MaskMode::COUNTER ? 1 : 0;
+  emit(r);
+}
+}  // namespace evk_detail
+template <typename T, MaskMode mode = MaskMode::NORMAL>
+void SetVectorMask(const std::uint64_t high, const std::uint64_t low, EVK_LOC) {
+  evk_detail::keep_mask(high, low, mode, EVK_HERE);
+}
+template <typename T, MaskMode mode = MaskMode::NORMAL>
+void SetVectorMask(const std::int32_t length, EVK_LOC) {
+  const auto n = static_cast<std::uint64_t>(length);
+  if constexpr (mode == MaskMode::COUNTER)
+    evk_detail::keep_mask(0, n, mode, EVK_HERE);
+  else
+    evk_detail::keep_mask(n > 64 ? evk_detail::low_bits(n - 64) : 0, evk_detail::low_bits(n), mode, EVK_HERE);
+}
+inline void ResetMask(EVK_LOC) {
+  EvkTwinBlock* block = evk_twin_block();
+  block->mask[0] = block->mask[1] = ~0ull;
+  evk_detail::emit(evk_detail::record(evk_detail::abi::Op::kResetMask, EVK_HERE));
+}
+
+// --- operators of LocalTensor: dst = a + b works on all of dst
+
+namespace evk_detail {
+
+template <typename T>
+void assign(const LocalTensor<T>& dst, const Expression<T>& e) {
+  auto r = vector_record(e.op, e.loc, dst, e.a, e.b);
+  by_count(r, dst.GetSize());
+  emit(r);
+}
+
+}  // namespace evk_detail
 
 }  // namespace AscendC

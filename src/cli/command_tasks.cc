@@ -1,0 +1,228 @@
+// evokernel verify, evokernel tasks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/make_parts.h"
+#include "cli/resources.h"
+#include "report/report.h"
+#include "task/probe.h"
+#include "task/suite.h"
+
+namespace evk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::uintmax_t kFileBytesMax = 256 * 1024;
+constexpr std::size_t kFilesMax = 16;
+
+struct TaskOptions {
+  RunOptions run;
+  std::string task, candidate;
+  bool json = false;
+};
+
+// The files of an operator project below `folder`, links refused.
+Result<Candidate> read_project(const std::string& folder) {
+  Candidate candidate;
+  std::error_code error;
+  if (!fs::is_directory(folder, error))
+    return failure(fmt::format("{}: is no folder with op_host/ and op_kernel/", folder), Retry::kAfterFix);
+  for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
+    if (entry.is_symlink())
+      return failure(
+          fmt::format("{}: links are not followed; put the file itself there", entry.path().string()));
+    if (!entry.is_regular_file()) continue;
+    if (entry.file_size() > kFileBytesMax || candidate.files.size() == kFilesMax)
+      return failure(fmt::format("{}: a project has at most {} files of at most 256 KiB", folder, kFilesMax));
+    std::ifstream in(entry.path(), std::ios::binary);
+    std::stringstream text;
+    text << in.rdbuf();
+    candidate.files.push_back({fs::relative(entry.path(), folder).generic_string(), text.str()});
+  }
+  if (error) return failure(fmt::format("{}: {}", folder, error.message()), Retry::kAfterFix);
+  std::sort(candidate.files.begin(), candidate.files.end());
+  return candidate;
+}
+
+Say to_stderr() {
+  return [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+}
+
+Result<Task> one_task(TaskOptions& o, const std::string& root, const std::string& cache) {
+  std::error_code ignored;
+  if (fs::exists(o.task, ignored))
+    o.run.suite = o.task;
+  else
+    o.run.only = o.task;
+  EVK_TRY(auto tasks, load_tasks(o.run, root, cache, to_stderr()));
+  if (tasks.size() != 1) return failure(fmt::format("'{}' names {} tasks; name one", o.task, tasks.size()));
+  return std::move(tasks.front());
+}
+
+json verdict_json(const Verdict& v, const std::string& decided_by) {
+  json findings = json::array();
+  for (const auto& f : findings_of(v)) findings.push_back(to_json(f));
+  const json whole = to_json(v);
+  const auto latency = latency_ns(v);
+  json j = {{"schema", 1},
+            {"feasible", is_feasible(v)},
+            {"gate", gate_of(v)},
+            {"code", code_of(v)},
+            {"message", findings.empty() ? "" : findings[0]["message"]},
+            {"findings", findings},
+            {"simulated", true},
+            {"latency_ns", latency ? json(*latency) : json(nullptr)},
+            {"tolerance", decided_by},
+            {"verdict", whole}};
+  j["paper"] = v.paper_pass ? json(*v.paper_pass) : json(nullptr);
+  j["strict"] = decided_by == "strict" ? json(is_feasible(v)) : json(nullptr);
+  j["profile"] = whole["outcome"].contains("profile") ? whole["outcome"]["profile"] : json(nullptr);
+  return j;
+}
+
+Result<int> verify(TaskOptions& o) {
+  EVK_TRY(const auto workshop, make_workshop(o.run));
+  EVK_TRY(const Task task, one_task(o, workshop->root, workshop->cache));
+  EVK_TRY(const auto candidate, read_project(o.candidate));
+  EVK_TRY(const Verdict verdict, workshop->verifier->verify(task, candidate));
+  if (o.json)
+    print_json(verdict_json(verdict, o.run.tolerance));
+  else
+    fmt::print("{}: {}", task.id.text, feedback_of(verdict));
+  return is_feasible(verdict) ? kExitDone : kExitFinding;
+}
+
+Result<int> list(TaskOptions& o) {
+  EVK_TRY(const auto root, resource_root());
+  EVK_TRY(const auto entries, find_tasks(o.run, root));
+  json tasks = json::array();
+  for (const auto& e : entries) {
+    tasks.push_back({{"task", e.id.text}, {"file", e.file}, {"packed", !e.shipped_pack.empty()}});
+    if (!o.json) fmt::print("{:<40} {}\n", e.id.text, e.file);
+  }
+  if (o.json) print_json({{"schema", 1}, {"tasks", tasks}});
+  return kExitDone;
+}
+
+std::string shape_text(const TensorType& t) {
+  std::string text;
+  for (const auto n : t.shape) text += (text.empty() ? "" : "x") + fmt::format("{}", n);
+  return fmt::format("{} [{}]", name_of(t.dtype), text);
+}
+
+std::string task_text(const Task& t) {
+  std::string text = fmt::format("{} ({}, {})\n  pack {}\n", t.id.text, t.name, t.category, t.folder);
+  for (const auto& set : t.shape_sets) {
+    text += fmt::format("  {}: {} cases\n", set.id, set.cases.size());
+    for (const auto& in : set.inputs)
+      text += fmt::format("    {:<8} {:<16} {}\n", in.role, in.name, shape_text(in.type));
+    for (const auto& out : set.outputs)
+      text += fmt::format("    {:<8} {:<16} {}\n", "output", out.name, shape_text(out.type));
+  }
+  for (const auto& node : t.shapes("small")->graph.nodes) text += "  " + node.op + "\n";
+  return text;
+}
+
+json task_json(const Task& t) {
+  json sets = json::array(), ops = json::array();
+  for (const auto& set : t.shape_sets) {
+    json inputs = json::array();
+    for (const auto& in : set.inputs)
+      inputs.push_back({{"name", in.name},
+                        {"role", in.role},
+                        {"dtype", name_of(in.type.dtype)},
+                        {"shape", in.type.shape}});
+    sets.push_back({{"id", set.id}, {"cases", set.cases.size()}, {"inputs", inputs}});
+  }
+  for (const auto& node : t.shapes("small")->graph.nodes) ops.push_back(node.op);
+  return {{"task", t.id.text},
+          {"name", t.name},
+          {"category", t.category},
+          {"pack", t.folder},
+          {"shape_sets", sets},
+          {"ops", ops},
+          {"op_class", t.tolerance.op_class},
+          {"structurally_constant", t.structurally_constant}};
+}
+
+Result<int> probe(TaskOptions& o) {
+  EVK_TRY(const auto root, resource_root());
+  if (!o.task.empty()) o.run.suite = o.task;
+  const std::string cache = o.run.cache.empty() ? default_cache_folder() : o.run.cache;
+  EVK_TRY(const auto entries, find_tasks(o.run, root));
+  json tasks = json::array(), errors = json::array();
+  const Probe packer(probe_config(root, cache + "/packs"));
+  for (const auto& entry : entries) {
+    const auto task = packer.load(entry);
+    if (!task) {
+      errors.push_back({{"task", entry.id.text}, {"error", task.error().text()}});
+      if (!o.json) fmt::print("{}: {}\n", entry.id.text, task.error().text());
+      continue;
+    }
+    tasks.push_back(task_json(*task));
+    if (!o.json) fmt::print("{}", task_text(*task));
+  }
+  if (o.json) print_json({{"schema", 1}, {"tasks", tasks}, {"errors", errors}});
+  return errors.empty() ? kExitDone : kExitFinding;
+}
+
+// Adds options of the table, each setting its field at once.
+void add_options(CLI::App& command, const std::shared_ptr<TaskOptions>& o,
+                 std::initializer_list<const char*> flags) {
+  for (const auto& option : run_options())
+    for (const char* flag : flags)
+      if (std::string(flag) == option.flag)
+        command.add_option_function<std::string>(
+            flag,
+            [o, &option](const std::string& value) {
+              const Status set = option.set(o->run, value);
+              if (!set) throw CLI::ValidationError(option.flag, set.error().message);
+            },
+            option.help);
+  command.add_flag("--json", o->json, "One JSON object instead of text");
+}
+
+int exit_of(const Result<int>& code) { return code ? *code : complain(code.error()); }
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("verify",
+                                         "One candidate through the gates: screen, compile, run, compare, "
+                                         "measure. Exit code 1: it is not feasible");
+  auto o = std::make_shared<TaskOptions>();
+  command->add_option("TASK", o->task, "A KernelBench file, or the name of a task of --suite")->required();
+  command->add_option("CANDIDATE", o->candidate, "Folder of an operator project: op_host/, op_kernel/")
+      ->required();
+  add_options(*command, o, {"--suite", "--device", "--tolerance", "--cache"});
+  command->callback([o, &exit_code] { exit_code = exit_of(verify(*o)); });
+}
+
+void add_tasks(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("tasks", "Task files: what a suite holds, what the probe makes of it");
+  command->require_subcommand(1);
+  CLI::App* listing =
+      command->add_subcommand("list", "The tasks of a suite, in the order in which a campaign takes them");
+  auto lo = std::make_shared<TaskOptions>();
+  add_options(*listing, lo, {"--suite", "--only"});
+  listing->callback([lo, &exit_code] { exit_code = exit_of(list(*lo)); });
+  CLI::App* probing =
+      command->add_subcommand("probe",
+                              "Packs task files: graph, shapes, inputs, goldens. Cached; says what is wrong "
+                              "with a file. Exit code 1: some cannot be packed");
+  auto po = std::make_shared<TaskOptions>();
+  probing->add_option("FILE", po->task, "A task file or a folder of them, in place of --suite");
+  add_options(*probing, po, {"--suite", "--only", "--cache"});
+  probing->callback([po, &exit_code] { exit_code = exit_of(probe(*po)); });
+}
+
+}  // namespace evk

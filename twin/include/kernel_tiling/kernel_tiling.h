@@ -1,0 +1,4 @@
+// Included by kernels for their tiling data, which the build gives them by itself.
+#pragma once
+
+#include "register/tilingdata_base.h"

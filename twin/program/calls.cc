@@ -1,0 +1,90 @@
+// What candidates call.
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "twin/program/program.h"
+#include "twin/program/runner.h"
+
+using evk::twin::program;
+namespace abi = evk::twin::abi;
+
+namespace {
+
+// The record with the scalar work that was done since the last one.
+abi::Record with_work(const abi::Record& record) {
+  abi::Record r = record;
+  r.scalar_work = program().scalar_work;
+  program().scalar_work = 0;
+  return r;
+}
+
+}  // namespace
+
+extern "C" {
+
+// Called at the start of each basic block of a kernel's code: the compiler inserts it.
+void __sanitizer_cov_trace_pc() { ++program().scalar_work; }
+
+void evk_twin_emit(const abi::Record* record, const void* bulk, std::uint32_t bulk_bytes) {
+  program().port.emit(with_work(*record), bulk, bulk_bytes);
+}
+
+std::uint64_t evk_twin_ask(const abi::Record* record, const void* bulk, std::uint32_t bulk_bytes, void* out,
+                           std::uint32_t out_bytes) {
+  if (program().launch.no_data && record->op == abi::Op::kGetValue) {
+    program().port.emit(with_work(*record), nullptr, 0);
+    return 0;  // what the engine answers when no data move
+  }
+  return program().port.ask(with_work(*record), bulk, bulk_bytes, out, out_bytes);
+}
+
+std::uint32_t evk_twin_location(const char* file, std::uint32_t line) {
+  const auto place = program().locations.find(file, line);
+  program().last_loc = place.id;
+  if (place.is_new) {
+    const std::string& text = program().locations.text(place.id);
+    evk::twin::emit(abi::Op::kLocation, place.id, text.size(), text.data(),
+                    static_cast<std::uint32_t>(text.size()));
+  }
+  return place.id;
+}
+
+EvkTwinBlock* evk_twin_block() { return &program().current->block; }
+void evk_twin_end_program() { evk::twin::leave_program(); }
+std::uint16_t evk_twin_new_buffer() { return ++program().current->buffers; }
+std::uint16_t evk_twin_new_queue() { return ++program().current->queues; }
+std::uint64_t evk_twin_tiling_key() { return program().tiling.tiling_key; }
+
+void evk_twin_sync_all(std::uint32_t loc) {
+  evk::twin::emit(abi::Op::kSyncAll, 0, 0, nullptr, 0, loc);
+  evk::twin::wait_for_other_blocks();
+}
+
+void evk_twin_say(const char* format, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  const int n = std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (n <= 0) return;
+  const auto bytes = static_cast<std::uint32_t>(std::strlen(text));
+  evk::twin::emit(abi::Op::kPrint, bytes, 0, text, bytes);
+}
+
+void evk_twin_assert_failed(const char* what, std::uint32_t) {
+  evk::twin::finding("assert_failed", std::string("the kernel's own check failed: ") + what, "", true);
+  evk::twin::leave_program();
+}
+
+void* evk_twin_allocate(std::size_t bytes) {
+  program().allocations.push_back(std::make_unique<std::byte[]>(bytes));
+  return program().allocations.back().get();
+}
+void evk_twin_register_op(ops::OpData* op) { program().ops.push_back(op); }
+void evk_twin_register_tiling(ops::TilingFunc tiling, ops::TilingParseFunc parse) {
+  if (tiling) program().tiling_function = tiling;
+  if (parse) program().parse_function = parse;
+}
+fe::PlatFormInfos* evk_twin_platform() { return &program().tiling.platform; }
+}

@@ -1,0 +1,105 @@
+// State of the one launch that this process runs. For runner.cc and calls.cc.
+#pragma once
+
+#include <ucontext.h>
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ascendc/port.h"
+#include "evk_host/op_def.h"
+#include "twin/program/launch.h"
+
+namespace evk::twin {
+
+// One block: it runs until it ends or meets SyncAll.
+struct Fiber {
+  ucontext_t context{};
+  std::byte* stack = nullptr;
+  EvkTwinBlock block{};
+  std::uint16_t buffers = 0, queues = 0;
+  bool started = false, ended = false;
+};
+
+// Places in the candidate's source, with ids in order of first use. The cache finds a place by the address of
+// its file's name; equal names at two addresses share an id.
+class Locations {
+ public:
+  struct Place {
+    std::uint32_t id = 0;
+    bool is_new = false;
+  };
+  Place find(const char* file, std::uint32_t line) {
+    Entry& entry = cache_[(reinterpret_cast<std::uintptr_t>(file) + line * 0x9e3779b1u) % cache_.size()];
+    if (entry.file == file && entry.line == line) return {entry.id, false};
+    const auto [at, is_new] = ids_.try_emplace({file, line}, static_cast<std::uint32_t>(ids_.size()) + 1);
+    entry = {file, line, at->second};
+    if (is_new) texts_.push_back(std::string(file) + ":" + std::to_string(line));
+    return {at->second, is_new};
+  }
+  // "file:line"; empty for id 0.
+  const std::string& text(std::uint32_t id) const {
+    static const std::string none;
+    return id == 0 || id > texts_.size() ? none : texts_[id - 1];
+  }
+
+ private:
+  struct Entry {
+    const char* file = nullptr;
+    std::uint32_t line = 0, id = 0;
+  };
+  std::array<Entry, 1024> cache_;
+  std::map<std::pair<std::string, std::uint32_t>, std::uint32_t> ids_;
+  std::vector<std::string> texts_;
+};
+
+// What the contexts of the host side point to.
+struct HostSide {
+  std::vector<gert::Tensor> tensors;  // inputs, then outputs
+  std::vector<gert::CompileTimeTensorDesc> descs;
+  std::vector<gert::RuntimeAttrs::Value> attrs;
+  std::vector<std::uint64_t> tiling_bytes, compile_info;
+};
+
+struct Program {
+  const LaunchDescription& launch;
+  abi::Port& port;
+  std::string object_path;
+  std::vector<std::unique_ptr<std::byte[]>> allocations;  // of registrations
+  std::vector<ops::OpData*> ops;
+  ops::TilingFunc tiling_function = nullptr;  // registered apart from an operator
+  ops::TilingParseFunc parse_function = nullptr;
+  Locations locations;
+  std::uint32_t last_loc = 0;
+  std::uint32_t scalar_work = 0;  // basic blocks of kernel code since the last record
+  HostSide host_side;
+  gert::TilingContext tiling;
+  ucontext_t home{};       // of run_program(): where an ended launch returns to
+  ucontext_t scheduler{};  // where a block goes that ends or waits
+  Fiber host;              // load, tiling, and the scheduler
+  std::vector<std::unique_ptr<Fiber>> blocks;
+  std::vector<std::byte*> free_stacks, all_stacks;
+  Fiber* current = nullptr;
+  void* object = nullptr;  // of dlopen
+  void* kernel = nullptr;
+  std::array<std::uint64_t, kTensorsMax + 2> arguments{};
+  std::byte* tiling_page = nullptr;
+};
+
+// The running launch. REQUIRES: below run_program().
+Program& program();
+
+void emit(abi::Op op, std::uint64_t a0 = 0, std::uint64_t a1 = 0, const void* bulk = nullptr,
+          std::uint32_t bytes = 0, std::uint32_t loc = 0);
+// Reports what the program's side itself found wrong, at the last place that was met if `here`.
+void finding(const std::string& code, const std::string& message, const std::string& remedy, bool here);
+[[noreturn]] void refuse(const std::string& code, const std::string& message, const std::string& remedy);
+// Lets the other blocks go on up to their end or their own SyncAll.
+void wait_for_other_blocks();
+
+}  // namespace evk::twin
