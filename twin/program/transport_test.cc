@@ -192,6 +192,49 @@ TEST_F(Transports, a_tiling_that_refuses_throws_or_asks_for_no_blocks_is_told_ap
   EXPECT_TRUE(found(run_with("return *(int*)8;"), "crash_memory"));
 }
 
+// The device finds an operator by what it registers: chip, number and types of tensors.
+TEST_F(Transports, an_operator_that_the_device_would_not_find_is_a_finding) {
+  const auto run_with = [&](const std::string& tensors, const std::string& core, const std::string& add) {
+    EXPECT_TRUE(build_kernel(""));
+    write("p/op_host/probe.cpp",
+          "#include \"register/op_def_registry.h\"\nstatic ge::graphStatus Tiling(gert::TilingContext* "
+          "context) "
+          "{ context->SetBlockDim(1); return ge::GRAPH_SUCCESS; }\nnamespace ops { struct Probe : OpDef { "
+          "explicit Probe(const char* n) : OpDef(n) { " +
+              tensors + core + " } }; " + add + " }\n");
+    write(
+        "p/op_kernel/probe.cpp",
+        "#include \"kernel_operator.h\"\nextern \"C\" __global__ __aicore__ void probe(GM_ADDR x, GM_ADDR y, "
+        "GM_ADDR workspace, GM_ADDR tiling) {}\n");
+    const auto so = build_project(recipe(), folder_ + "/p", "probe", folder_);
+    EXPECT_TRUE(so) << so.error().text();
+    Launch launch;
+    launch.op = "probe";
+    launch.inputs = {floats("x", {8}, ramp(8))};
+    launch.outputs = {empty("y", {8})};
+    return both(so.value_or(""), launch);
+  };
+  const std::string x = "Input(\"x\").DataType({ge::DT_FLOAT}); ";
+  const std::string y = "Output(\"y\").DataType({ge::DT_FLOAT16, ge::DT_FLOAT}); ";
+  const std::string core = "AICore().SetTiling(Tiling).AddConfig(\"ascend910b\"); ";
+  const std::string add = "OP_ADD(Probe);";
+  const RunReport good = run_with(x + y, core, add);
+  EXPECT_EQ(good.end, RunEnd::kComplete);  // an empty kernel: only its output is missing
+  for (const auto& f : good.findings) EXPECT_EQ(f.code.find("registration"), std::string::npos) << f.code;
+  const auto refused = [&](const RunReport& report, const std::string& code) {
+    EXPECT_EQ(report.end, RunEnd::kAborted) << code;
+    EXPECT_TRUE(found(report, code)) << code << ", found: " << faults(report);
+  };
+  refused(run_with(x + y, core, ""), "registration_missing");
+  refused(run_with(x + y, "AICore().SetTiling(Tiling); ", add), "registration_soc");
+  refused(run_with(x + y, "AICore().SetTiling(Tiling).AddConfig(\"ascend310p\"); ", add), "registration_soc");
+  refused(run_with(x + y, "AICore().AddConfig(\"ascend910b\"); ", add), "registration_tiling");
+  refused(run_with(x + x + y, core, add), "registration_tensors");
+  refused(run_with(x, core, add), "registration_tensors");
+  refused(run_with("Input(\"x\").DataType({ge::DT_FLOAT16}); " + y, core, add), "registration_dtype");
+  refused(run_with(x + "Output(\"y\").DataType({ge::DT_INT8}); ", core, add), "registration_dtype");
+}
+
 // The child is no program of ours: it writes what it likes into the ring.
 TEST_F(Transports, a_hostile_ring_ends_without_harm) {
   Launch launch;
