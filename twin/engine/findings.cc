@@ -14,11 +14,10 @@ std::uint64_t key_of(std::string_view code, std::uint32_t loc, std::uint32_t oth
 
 }  // namespace
 
-void Findings::declare(std::uint64_t loc, std::string text) {
+void Findings::declare(std::uint64_t loc, const std::string& text) {
   if (loc == 0 || loc >= kLocationsMax) return;
   if (locations_.size() <= loc) locations_.resize(loc + 1);
-  text.resize(std::min(text.size(), kTextMax));
-  locations_[loc] = std::move(text);
+  locations_[loc] = text.substr(0, kTextMax);  // a copy: what is cut off does not stay allocated
 }
 
 std::string Findings::text_of(std::uint32_t loc) const {
