@@ -128,21 +128,23 @@ class Core final : public Engine {
   void compute(const abi::Record& r, const Piece& piece, const Range* ranges);
   // The stretches that the instruction works on, in pieces_. `operands` of the three walk.
   void make_pieces(const abi::Record& r, unsigned operands);
-  void walk_repeat(const abi::Record& r, const abi::Strides& s, std::uint64_t repeat, unsigned operands,
-                   std::uint64_t& left, std::uint64_t& index);
+  void make_runs(const abi::Record& r, const abi::Strides& s, unsigned operands);
   void add_piece(const Piece& piece, const std::uint64_t* size, unsigned operands);
   void charge_vector(const abi::Record& r, std::uint64_t elements, std::uint64_t element_bytes, int sources);
 
   // --- reduce.cc
   void reduce(const abi::Record& r);
   void reduce_to_one(const abi::Record& r);
-  // Calls `visit(first, data, n)` for each stretch of the source within one repeat; false if one is refused.
+  // Calls `visit(first, data, n)` for each part of the source, cut at multiples of `stretch` elements; false
+  // if one is refused.
   template <typename Visit>
-  bool visit_source(const abi::Record& r, Visit visit);
+  bool visit_source(const abi::Record& r, std::uint64_t stretch, Visit visit);
   float sum_of(const abi::Record& r, bool& ok);
   void reduce_by_repeat(const abi::Record& r);
   bool reduce_one_repeat(const abi::Record& r, std::uint64_t repeat);
-  bool load_repeat(const abi::Record& r, std::uint64_t repeat, std::byte* values, std::vector<bool>& chosen);
+  bool load_repeat(const abi::Record& r, std::uint64_t repeat, std::byte* values, bool* chosen);
+  void store_group(const abi::Record& r, const std::byte* values, const bool* chosen, std::uint64_t group,
+                   std::byte* dst);
   void charge_reduction(const abi::Record& r, std::uint64_t repeats, bool to_one);
 
   // --- shuffle.cc: moves between elements
@@ -178,6 +180,7 @@ class Core final : public Engine {
   std::string printed_;
   std::vector<std::byte> answer_bulk_;
   std::vector<Piece> pieces_;
+  std::vector<Piece> runs_;  // the pieces of one repeat, while pieces_ is made
 };
 
 }  // namespace evk::twin

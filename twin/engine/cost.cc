@@ -150,12 +150,12 @@ std::uint64_t CostModel::bus_bytes(std::uint64_t addr, std::uint64_t bytes) cons
 }
 
 double CostModel::load_cycles(std::uint64_t rows, double hbm_bytes, double cached_bytes) const {
-  return std::max(load_issue_, static_cast<double>(rows - 1) * row_ + hbm_bytes / load_rate_ +
-                                   cached_bytes / load_cached_rate_);
+  return load_issue_ + static_cast<double>(rows - 1) * row_ + hbm_bytes / load_rate_ +
+         cached_bytes / load_cached_rate_;
 }
 
 double CostModel::store_cycles(std::uint64_t rows, double bytes) const {
-  return std::max(store_issue_, static_cast<double>(rows - 1) * row_ + bytes / store_rate_);
+  return store_issue_ + static_cast<double>(rows - 1) * row_ + bytes / store_rate_;
 }
 
 }  // namespace evk::twin

@@ -1,7 +1,7 @@
 // Cycles of instructions, from a device file. Pure. The model:
 //
 //   vector  head + repeats * cycles per repeat + bank conflicts; a repeat is 256 bytes
-//   copies  a pipe is busy for max(issue, rows * row cost + bytes / rate); the result is there `latency`
+//   copies  a pipe is busy for issue + rows * row cost + bytes / rate; the result is there `latency`
 //   later, while the
 //           next copy of the pipe may already run. The rate is the port's, or the core's share of HBM or L2.
 //

@@ -14,7 +14,7 @@ std::uint64_t key_of(std::string_view code, std::uint32_t loc, std::uint32_t oth
 
 }  // namespace
 
-void Findings::declare(std::uint64_t loc, std::string text) {
+void Findings::declare(std::uint64_t loc, const std::string& text) {
   if (loc == 0 || loc >= kLocationsMax) return;
   if (locations_.size() <= loc) locations_.resize(loc + 1);
   locations_[loc] = text.substr(0, kTextMax);  // a copy: a hostile text must not keep its allocation

@@ -14,7 +14,7 @@ namespace evk::twin {
 class Findings {
  public:
   // Declares the text ("file:line") of a location id. Ids beyond a bound are ignored, long texts are cut.
-  void declare(std::uint64_t loc, std::string text);
+  void declare(std::uint64_t loc, const std::string& text);
   // Counts a finding that is known already at this place; false if it is new. Spares the making of its text.
   bool again(std::string_view code, std::uint32_t loc, std::uint32_t other = 0);
   // Notes a finding at `loc` (and `other`, 0 = none) of `block`; a repeated one only counts.

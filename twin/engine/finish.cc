@@ -128,11 +128,18 @@ RunProfile Core::profile() const {
   // Equal blocks move in step: while they compute, the shared memory idles, unless copies overlap the
   // computing.
   const double by_memory = copies_of_all_blocks(p) + beside_copies / static_cast<double>(cores);
-  const double total = std::max(*std::max_element(core.begin(), core.end()), by_memory);
+  const double by_cores = *std::max_element(core.begin(), core.end()), total = std::max(by_cores, by_memory);
   p.total_cycles = static_cast<std::uint64_t>(std::min(total, 0x1p62));
   p.total_ns = total / device_.clock_ghz;
   p.launch_ns = device_.at("launch.base_ns") + device_.at("launch.per_block_ns") * static_cast<double>(cores);
-  const auto ratio = [&](int pipe) { return sum > 0 ? busy[static_cast<std::size_t>(pipe)] / sum : 0; };
+  // Where memory is the limit, blocks take longer than their own clocks say: their copies do.
+  const double stretched = by_cores > 0 ? sum * total / by_cores : 0, copies = busy[kMte2] + busy[kMte3];
+  if (copies > 0)
+    for (const int pipe : {kMte2, kMte3})
+      busy[static_cast<std::size_t>(pipe)] *= 1 + (stretched - sum) / copies;
+  const auto ratio = [&](int pipe) {
+    return stretched > 0 ? std::min(1.0, busy[static_cast<std::size_t>(pipe)] / stretched) : 0;
+  };
   p.scalar_ratio = ratio(0), p.vec_ratio = ratio(1), p.mac_ratio = ratio(2), p.mte1_ratio = ratio(3),
   p.mte2_ratio = ratio(4), p.mte3_ratio = ratio(5), p.fixpipe_ratio = ratio(6);
   p.bank_conflict_ratio = busy[1] > 0 ? bank / busy[1] : 0;

@@ -18,7 +18,7 @@ inline float power_of_two(std::int32_t k) {
 
 // e^x = 2^k e^r with |r| <= ln(2)/2; e^r = 1 + r + r^2 p(r), p fitted for the least largest relative error
 // (5e-11).
-inline float exp_element(float x) {
+[[gnu::always_inline]] inline float exp_element(float x) {
   const float clamped = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x;  // beyond, float has inf and 0 only
   const float shifted = std::fma(clamped, kLog2E, 12582912.0f);         // 1.5 * 2^23: rounds to an integer
   const float k = shifted - 12582912.0f;
@@ -36,9 +36,9 @@ inline float exp_element(float x) {
 }
 
 // ln x = k ln 2 + ln(1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); ln(1 + f) = f - f^2/2 + f^3 q(f).
-inline float ln_element(float x) {
+[[gnu::always_inline]] inline float ln_element(float x) {
   const bool tiny = x < 1.17549435e-38f;
-  const float scaled = tiny ? x * 8388608.0f : x;  // 2^23: no subnormals
+  const float scaled = x * (tiny ? 8388608.0f : 1.0f);  // 2^23: no subnormals
   const auto bits = std::bit_cast<std::int32_t>(scaled);
   const std::int32_t k = (bits - 0x3f3504f3) >> 23;
   const float f = std::bit_cast<float>(bits - (k << 23)) - 1.0f;
@@ -55,8 +55,10 @@ inline float ln_element(float x) {
   const float square = f * f;
   const float tail = std::fma(kf, kLn2Low, std::fma(-0.5f, square, q * (square * f)));
   const float value = std::fma(kf, kLn2High, f + tail);
-  const float special = x == 0.0f ? -HUGE_VALF : x > 0.0f ? HUGE_VALF : std::bit_cast<float>(0x7fc00000u);
-  return x > 0.0f && x < HUGE_VALF ? value : special;
+  const float infinity = HUGE_VALF, nan = std::bit_cast<float>(0x7fc00000u);
+  const float below = x == 0.0f ? -infinity : nan;
+  const float positive = x < infinity ? value : infinity;
+  return x > 0.0f ? positive : below;
 }
 
 // Moves a narrowed value one step when rounding to nearest took the wrong side for the mode.
@@ -87,7 +89,9 @@ void widen(abi::DType from, const std::byte* src, float* dst, std::size_t n) {
   if (from == abi::DType::kF16)
     for (; i + 8 <= n; i += 8)
       _mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
-  for (; i < n; ++i) dst[i] = from == abi::DType::kF16 ? float_of_half(in[i]) : float_of_bfloat(in[i]);
+  else
+    for (; i < n; ++i) dst[i] = std::bit_cast<float>(static_cast<std::uint32_t>(in[i]) << 16);
+  for (; i < n; ++i) dst[i] = float_of_half(in[i]);
 }
 
 void narrow(abi::DType to, const float* src, std::byte* dst, std::size_t n) {
@@ -97,7 +101,9 @@ void narrow(abi::DType to, const float* src, std::byte* dst, std::size_t n) {
     for (; i + 8 <= n; i += 8)
       _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i),
                        _mm256_cvtps_ph(_mm256_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
-  for (; i < n; ++i) out[i] = to == abi::DType::kF16 ? half_of_float(src[i]) : bfloat_element(src[i]);
+  else
+    for (; i < n; ++i) out[i] = bfloat_element(src[i]);
+  for (; i < n; ++i) out[i] = half_of_float(src[i]);
 }
 
 float exp_of(float x) { return exp_element(x); }

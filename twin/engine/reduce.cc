@@ -72,8 +72,8 @@ void Core::reduce(const abi::Record& r) {
 }
 
 template <typename Visit>
-bool Core::visit_source(const abi::Record& r, Visit visit) {
-  const std::uint64_t size = abi::bytes_of(r.operand[1].dtype), per_repeat = kRepeatBytes / size;
+bool Core::visit_source(const abi::Record& r, std::uint64_t stretch, Visit visit) {
+  const std::uint64_t size = abi::bytes_of(r.operand[1].dtype);
   make_pieces(r, 2);
   for (const Piece& piece : pieces_) {
     const Range src = range(r.operand[1], piece.at[1], piece.n * size, false, kSource);
@@ -82,7 +82,7 @@ bool Core::visit_source(const abi::Record& r, Visit visit) {
     if (!src.data) continue;
     for (std::uint64_t at = 0; at < piece.n;) {
       const std::uint64_t first = piece.first + at,
-                          n = std::min(piece.n - at, (first / per_repeat + 1) * per_repeat - first);
+                          n = std::min(piece.n - at, (first / stretch + 1) * stretch - first);
       visit(first, src.data + at * size, n);
       at += n;
     }
@@ -104,7 +104,7 @@ float Core::sum_of(const abi::Record& r, bool& ok) {
     repeat.fill(std::byte{0});
     any = false;
   };
-  ok = visit_source(r, [&](std::uint64_t first, const std::byte* data, std::uint64_t n) {
+  ok = visit_source(r, per_repeat, [&](std::uint64_t first, const std::byte* data, std::uint64_t n) {
     if (first / per_repeat != current) flush();
     current = first / per_repeat;
     std::memcpy(repeat.data() + first % per_repeat * size, data, n * size);
@@ -145,7 +145,7 @@ void Core::reduce_to_one(const abi::Record& r) {
   if (sums)
     sum = sum_of(r, ok);
   else
-    ok = visit_source(r, [&](std::uint64_t first, const std::byte* data, std::uint64_t n) {
+    ok = visit_source(r, 1ull << 30, [&](std::uint64_t first, const std::byte* data, std::uint64_t n) {
       Reduced found = extreme(is_max(r.op), dtype, data, n);
       found.index += first;
       const bool better = std::isnan(found.value) ? !std::isnan(best.value)
@@ -175,24 +175,29 @@ void Core::reduce_to_one(const abi::Record& r) {
   charge_reduction(r, repeats, true);
 }
 
-// The chosen elements of one repeat, at their places. False if refused.
-bool Core::load_repeat(const abi::Record& r, std::uint64_t repeat, std::byte* values,
-                       std::vector<bool>& chosen) {
+// The chosen elements of one repeat, at their places; the others are zero. False if refused.
+bool Core::load_repeat(const abi::Record& r, std::uint64_t repeat, std::byte* values, bool* chosen) {
   const abi::Strides s = abi::unpack_strides(r.a[3], r.a[4]);
   const std::uint64_t size = abi::bytes_of(r.operand[1].dtype), per_block = kBlockBytes / size;
-  for (std::uint64_t block = 0; block < 8; ++block) {
-    bool any = false;
-    for (std::uint64_t i = block * per_block; i < (block + 1) * per_block; ++i) {
-      chosen[i] = chosen_bit(r, repeat, i, 8 * per_block);
-      any = any || chosen[i];
+  const auto any_in = [&](std::uint64_t block) {
+    return std::any_of(chosen + block * per_block, chosen + (block + 1) * per_block,
+                       [](bool c) { return c; });
+  };
+  for (std::uint64_t i = 0; i < 8 * per_block; ++i) chosen[i] = chosen_bit(r, repeat, i, 8 * per_block);
+  for (std::uint64_t block = 0; block < 8;) {
+    std::uint64_t n = 1;
+    if (any_in(block)) {
+      while (s.src0_block == 1 && block + n < 8 && any_in(block + n)) ++n;
+      const Range src = range(r.operand[1], (repeat * s.src0_repeat + block * s.src0_block) * kBlockBytes,
+                              n * kBlockBytes, false, kSource);
+      if (!src.ok) return false;
+      touch(kV, r.operand[1], src, false);
+      if (src.data) std::memcpy(values + block * kBlockBytes, src.data, n * kBlockBytes);
     }
-    if (!any) continue;
-    const Range src = range(r.operand[1], (repeat * s.src0_repeat + block * s.src0_block) * kBlockBytes,
-                            kBlockBytes, false, kSource);
-    if (!src.ok) return false;
-    touch(kV, r.operand[1], src, false);
-    if (src.data) std::memcpy(values + block * kBlockBytes, src.data, kBlockBytes);
+    block += n;
   }
+  for (std::uint64_t i = 0; i < 8 * per_block; ++i)
+    if (!chosen[i]) std::memset(values + i * size, 0, size);
   return true;
 }
 
@@ -201,39 +206,39 @@ bool Core::reduce_one_repeat(const abi::Record& r, std::uint64_t repeat) {
   const std::uint64_t size = abi::bytes_of(dtype), per_repeat = kRepeatBytes / size;
   const Groups g = groups_of(r, per_repeat, kBlockBytes / size);
   alignas(64) std::array<std::byte, kRepeatBytes> values{};
-  std::vector<bool> chosen(per_repeat);
+  bool chosen[kRepeatBytes / 2];
   if (!load_repeat(r, repeat, values.data(), chosen)) return false;
   const std::uint64_t dst_repeat = abi::unpack_strides(r.a[3], r.a[4]).dst_repeat;
   const Range dst = range(r.operand[0], repeat * dst_repeat * g.step * size, g.results * g.width * size, true,
                           kDestination);
   if (!dst.ok) return false;
   touch(kV, r.operand[0], dst, true);
-  if (!dst.data) return true;
-  for (std::uint64_t group = 0; group < g.results; ++group) {
-    std::vector<std::byte> kept;
-    std::vector<std::uint64_t> place;
-    for (std::uint64_t i = group * g.elements; i < (group + 1) * g.elements; ++i) {
-      if (!chosen[i]) {
-        std::memset(values.data() + i * size, 0, size);
-        continue;
-      }
-      kept.insert(kept.end(), values.begin() + static_cast<std::ptrdiff_t>(i * size),
-                  values.begin() + static_cast<std::ptrdiff_t>((i + 1) * size));
-      place.push_back(i);
-    }
-    if (place.empty()) continue;
-    std::byte* to = dst.data + group * g.width * size;
-    if (is_sum(r.op)) {
-      const float sum = tree_sum(dtype, values.data() + group * g.elements * size, g.elements);
-      store(dtype, to, static_cast<double>(sum));
-      continue;
-    }
-    const Reduced best = extreme(is_max(r.op), dtype, kept.data(), place.size());
-    const std::uint64_t where = place[best.index];
-    if (g.value) store(dtype, to + (g.index && g.index_first ? size : 0), best.value);
-    if (g.index) std::memcpy(to + (g.value && !g.index_first ? size : 0), &where, size);
-  }
+  for (std::uint64_t group = 0; group < g.results && dst.data; ++group)
+    store_group(r, values.data(), chosen, group, dst.data);
   return true;
+}
+
+void Core::store_group(const abi::Record& r, const std::byte* values, const bool* chosen, std::uint64_t group,
+                       std::byte* dst) {
+  const DType dtype = r.operand[1].dtype;
+  const std::uint64_t size = abi::bytes_of(dtype), per_repeat = kRepeatBytes / size;
+  const Groups g = groups_of(r, per_repeat, kBlockBytes / size);
+  const std::uint64_t first = group * g.elements;
+  std::byte* to = dst + group * g.width * size;
+  std::array<std::byte, kRepeatBytes> kept;  // side by side
+  std::uint64_t place[kRepeatBytes / 2], n = 0;
+  for (std::uint64_t i = first; i < first + g.elements; ++i) {
+    if (!chosen[i]) continue;
+    std::memcpy(kept.data() + n * size, values + i * size, size);
+    place[n++] = i;
+  }
+  if (n == 0) return;
+  if (is_sum(r.op))
+    return store(dtype, to, static_cast<double>(tree_sum(dtype, values + first * size, g.elements)));
+  const Reduced best = extreme(is_max(r.op), dtype, kept.data(), n);
+  const std::uint64_t where = place[best.index];
+  if (g.value) store(dtype, to + (g.index && g.index_first ? size : 0), best.value);
+  if (g.index) std::memcpy(to + (g.value && !g.index_first ? size : 0), &where, size);
 }
 
 void Core::reduce_by_repeat(const abi::Record& r) {

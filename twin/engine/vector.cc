@@ -163,36 +163,33 @@ void Core::add_piece(const Piece& piece, const std::uint64_t* size, unsigned ope
   pieces_.push_back(piece);
 }
 
-void Core::walk_repeat(const abi::Record& r, const abi::Strides& s, std::uint64_t repeat, unsigned operands,
-                       std::uint64_t& left, std::uint64_t& index) {
+// The chosen elements of the first repeat, in runs that are contiguous in every operand.
+void Core::make_runs(const abi::Record& r, const abi::Strides& s, unsigned operands) {
   std::uint64_t size[3];
   sizes_of(r, size);
   const std::uint64_t widest = *std::max_element(size, size + std::min(operands, 3u));
   const std::uint64_t per_repeat = kRepeatBytes / widest, per_run = kBlockBytes / widest;
-  const bool counter = r.form == abi::Form::kCounter;
-  const std::uint64_t block_stride[] = {s.dst_block, s.src0_block, s.src1_block},
-                      repeat_stride[] = {s.dst_repeat, s.src0_repeat, s.src1_repeat};
-  for (std::uint64_t i = 0; i < per_repeat && left > 0;) {
-    if (!counter && !mask_bit(r, i)) {
+  const std::uint64_t block_stride[] = {s.dst_block, s.src0_block, s.src1_block};
+  pieces_.clear();
+  for (std::uint64_t i = 0; i < per_repeat;) {
+    if (r.form != abi::Form::kCounter && !mask_bit(r, i)) {
       ++i;
       continue;
     }
-    std::uint64_t n = 1;  // up to the end of the block that the widest operand is in
-    const std::uint64_t end = std::min((i / per_run + 1) * per_run, i + left);
-    while (i + n < end && (counter || mask_bit(r, i + n))) ++n;
-    Piece piece;
-    piece.n = n;
-    piece.first = index + i;
+    Piece piece;  // up to the end of the block that the widest operand is in
+    piece.n = 1;
+    piece.first = i;
+    const std::uint64_t end = (i / per_run + 1) * per_run;
+    while (i + piece.n < end && (r.form == abi::Form::kCounter || mask_bit(r, i + piece.n))) ++piece.n;
     for (int k = 0; k < 3; ++k) {
       const std::uint64_t per_block = kBlockBytes / size[k];
-      piece.at[k] = (repeat * repeat_stride[k] + i / per_block * block_stride[k]) * kBlockBytes +
-                    i % per_block * size[k];
+      piece.at[k] = i / per_block * block_stride[k] * kBlockBytes + i % per_block * size[k];
     }
+    i += piece.n;
     add_piece(piece, size, operands);
-    left -= counter ? n : 0;
-    i += n;
   }
-  index += per_repeat;
+  runs_ = pieces_;
+  pieces_.clear();
 }
 
 void Core::make_pieces(const abi::Record& r, unsigned operands) {
@@ -203,13 +200,24 @@ void Core::make_pieces(const abi::Record& r, unsigned operands) {
   }
   const abi::Strides s = abi::unpack_strides(r.a[3], r.a[4]);
   const bool counter = r.form == abi::Form::kCounter;
-  std::uint64_t left = counter ? std::min(r.a[0], kElementsMax) : ~0ull, index = 0;
-  for (std::uint64_t repeat = 0; counter ? left > 0 : repeat < s.repeat; ++repeat) {
-    walk_repeat(r, s, repeat, operands, left, index);
-    // Out of every memory: what follows is refused all the same.
-    if (!pieces_.empty() && *std::max_element(pieces_.back().at, pieces_.back().at + 3) > kReachMax) return;
-    if (counter && repeat > kElementsMax) return;
-  }
+  make_runs(r, s, operands);
+  std::uint64_t size[3];
+  sizes_of(r, size);
+  const std::uint64_t per_repeat = kRepeatBytes / *std::max_element(size, size + std::min(operands, 3u));
+  const std::uint64_t total = counter ? std::min(r.a[0], kElementsMax) : ~0ull;
+  const std::uint64_t repeats = counter ? (total + per_repeat - 1) / per_repeat : s.repeat;
+  const std::uint64_t step[] = {s.dst_repeat * kBlockBytes, s.src0_repeat * kBlockBytes,
+                                s.src1_repeat * kBlockBytes};
+  for (std::uint64_t repeat = 0; repeat < repeats; ++repeat)
+    for (Piece piece : runs_) {
+      piece.first += repeat * per_repeat;
+      if (piece.first >= total) return;
+      piece.n = std::min(piece.n, total - piece.first);
+      for (int k = 0; k < 3; ++k) piece.at[k] += repeat * step[k];
+      add_piece(piece, size, operands);
+      // Out of every memory: what follows is refused all the same.
+      if (*std::max_element(piece.at, piece.at + 3) > kReachMax) return;
+    }
 }
 
 void Core::charge_vector(const abi::Record& r, std::uint64_t elements, std::uint64_t element_bytes,
