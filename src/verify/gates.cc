@@ -55,8 +55,8 @@ Finding measure_finding(double latency_ns, double floor_ns) {
 Finding unwritten_finding(const ShapeSet& shapes, std::size_t output, std::uint64_t bytes) {
   Finding finding;
   finding.code = "measure.unwritten";
-  finding.message = fmt::format("at the timed shapes (\"{}\") {} bytes of output {} are never written", shapes.id, bytes,
-                                shapes.outputs[output].name);
+  finding.message = fmt::format("at the timed shapes (\"{}\") {} bytes of output {} are never written",
+                                shapes.id, bytes, shapes.outputs[output].name);
   finding.remedy = "write every element of every output at every size";
   return finding;
 }
