@@ -160,10 +160,21 @@ class Packer:
                           "name the sizes as integers in the file, so that they can be made smaller")
         small = ShapeSet(self.source, "small", changes)
         odd, _ = shrink.ragged(self.trial, changes, 2 * sizes.total)
-        ragged = ShapeSet(self.source, "ragged", odd) if odd != changes else None
-        if ragged and not _same_structure(small.graph, ragged.graph):
-            ragged = None
-        return small, ragged, self._bench()
+        return small, self._ragged(small, odd), self._bench()
+
+    def _ragged(self, small, odd):
+        """The set of odd sizes. A size that changes the operator itself (a factor made from it) keeps its small value."""
+        regular = [p for p in sorted(odd) if odd[p] != small.changes.get(p)]
+        for kept in [None] + regular:
+            changes = {p: v for p, v in odd.items() if p != kept}
+            if kept in small.changes:
+                changes[kept] = small.changes[kept]
+            if changes == small.changes or self.trial.sizes(changes) is None:
+                continue
+            ragged = ShapeSet(self.source, "ragged", changes)
+            if _same_structure(small.graph, ragged.graph):
+                return ragged
+        return None
 
     def _bench(self):
         if self.trial.device != "meta":

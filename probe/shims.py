@@ -1,4 +1,4 @@
-"""What older torch releases lack and published task files use. Installed before a task file is imported."""
+"""What older torch releases lack, or newer ones hide, and published task files use. Installed before a task file is imported."""
 
 import math
 
@@ -7,8 +7,8 @@ import torch.nn.functional as F
 
 
 def install():
-    if not hasattr(F, "scaled_dot_product_attention"):
-        F.scaled_dot_product_attention = _attention
+    # Also where torch has its own: that one is traced as a single operation, which tells a kernel's writer nothing.
+    F.scaled_dot_product_attention = _attention
     if not hasattr(F, "rms_norm"):
         F.rms_norm = _rms_norm
     if not hasattr(torch.nn, "RMSNorm"):

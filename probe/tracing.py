@@ -27,7 +27,7 @@ def _decompositions():
     from torch._decomp import decomposition_table
     wanted = set(_DECOMPOSED)
     return {op: how for op, how in decomposition_table.items()
-            if str(op).split(".")[1] in wanted and str(op).startswith("aten.")}
+            if str(op).startswith("aten.") and str(op).split(".")[1] in wanted}
 
 
 class Ref:

@@ -21,7 +21,8 @@
 #define __simd_vf__
 #define __WORKGROUP__
 
-#include "ascendc/reduce.h"
+#include "ascendc/activation.h"
+#include "ascendc/launch.h"
 
 using GM_ADDR = std::uint8_t*;
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "ascendc/launch.h"
 #include "twin/program/program.h"
 #include "twin/program/runner.h"
 
@@ -85,6 +86,9 @@ void evk_twin_register_op(ops::OpData* op) { program().ops.push_back(op); }
 void evk_twin_register_tiling(ops::TilingFunc tiling, ops::TilingParseFunc parse) {
   if (tiling) program().tiling_function = tiling;
   if (parse) program().parse_function = parse;
+}
+void evk_twin_launch(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
+  evk::twin::launch_directly(blocks, invoke, closure);
 }
 fe::PlatFormInfos* evk_twin_platform() { return &program().tiling.platform; }
 }

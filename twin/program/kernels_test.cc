@@ -130,6 +130,20 @@ TEST_F(Kernels, each_block_has_its_own_pipe) {
   EXPECT_EQ(report.end, RunEnd::kComplete);
 }
 
+// A device has one copy of a variable per core.
+TEST_F(Kernels, blocks_share_no_variables) {
+  const std::string before =
+      "static int met = 40; static int zero; inline int Count() { static int calls = 1; return calls++; }";
+  const RunReport report = run_kernel(
+      "GlobalTensor<float> gy; gy.SetGlobalBuffer((__gm__ float*)y, 32); met += GetBlockIdx(); zero++; "
+      "Count();\n"
+      "SyncAll(); met += 100; gy.SetValue(GetBlockIdx() * 8, (float)(met * 100 + zero * 10 + Count()));",
+      ramp(8), 32, 4, before);
+  const std::vector<float> y = values_of(report.outputs[0]);
+  for (std::size_t block = 0; block < 4; ++block)
+    EXPECT_EQ(y[block * 8], static_cast<float>((140 + block) * 100 + 10 + 2));
+}
+
 TEST_F(Kernels, memory_of_an_ended_pipe_may_be_used_again) {
   const std::string stage =
       "{ TPipe pipe; TBuf<TPosition::VECCALC> t; pipe.InitBuffer(t, 256); LocalTensor<float> a = "
@@ -155,6 +169,46 @@ TEST_F(Kernels, half_rounds_once_to_nearest_even) {
   expect_clean(report);
   EXPECT_EQ(values_of(report.outputs[0]),
             (std::vector<float>{1.0f, 1.0f + 2.0f / 1024, 65504.0f, INFINITY, 1.0f / 16777216, -0.0f}));
+}
+
+TEST_F(Kernels, activations_compute_what_their_names_say) {
+  using Function = double (*)(double);
+  const std::pair<const char*, Function> cases[] = {
+      {"Tanh", [](double x) { return std::tanh(x); }},
+      {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"Silu", [](double x) { return x / (1 + std::exp(-x)); }},
+      {"Gelu",
+       [](double x) { return 0.5 * x * (1 + std::tanh(0.7978845608 * (x + 0.044715 * x * x * x))); }}};
+  const std::vector<float> x = ramp(1000, 0.02f, -10);
+  for (const auto& [name, function] : cases) {
+    const RunReport report = run_kernel(std::string("LOAD(1000); ") + name + "(b, a, 1000u); STORE(b, 1000);",
+                                        x, 1000, 1, kAround);
+    expect_clean(report);
+    const std::vector<float> y = values_of(report.outputs[0]);
+    for (std::size_t i = 0; i < y.size(); ++i)
+      ASSERT_NEAR(y[i], function(static_cast<double>(x[i])), 3e-6) << name << " of " << x[i];
+  }
+}
+
+TEST_F(Kernels, activations_of_half_and_in_place) {
+  const RunReport report = run_kernel(
+      "LOAD(512); LocalTensor<half> h = ub.Get<half>(512); Cast(h, a, RoundMode::CAST_NONE, 512); Tanh(h, "
+      "h);\n"
+      "Cast(b, h, RoundMode::CAST_NONE, 512); STORE(b, 512);",
+      ramp(512, 0.01f, -2), 512, 1, kAround);
+  expect_clean(report);
+  const std::vector<float> y = values_of(report.outputs[0]);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    ASSERT_NEAR(y[i], std::tanh(-2 + 0.01 * static_cast<double>(i)), 1e-3);
+}
+
+TEST_F(Kernels, an_activation_without_memory_left_is_a_finding) {
+  const RunReport report = run_kernel(
+      "TPipe pipe; TBuf<TPosition::VECCALC> t; pipe.InitBuffer(t, 196000); LocalTensor<float> a = "
+      "t.Get<float>();\n"
+      "Duplicate(a, 1.0f, 1024); Sigmoid(a, a, 1024u);",
+      ramp(8), 8);
+  EXPECT_TRUE(found(report, "chip_out_of_bounds")) << faults(report);
 }
 
 TEST_F(Kernels, scalar_code_between_calls_takes_time) {

@@ -13,6 +13,7 @@
 
 #include "ascendc/port.h"
 #include "evk_host/op_def.h"
+#include "twin/program/globals.h"
 #include "twin/program/launch.h"
 
 namespace evk::twin {
@@ -22,6 +23,7 @@ struct Fiber {
   ucontext_t context{};
   std::byte* stack = nullptr;
   EvkTwinBlock block{};
+  std::vector<std::byte> globals;  // while it waits
   std::uint16_t buffers = 0, queues = 0;
   bool started = false, ended = false;
 };
@@ -83,10 +85,15 @@ struct Program {
   ucontext_t scheduler{};  // where a block goes that ends or waits
   Fiber host;              // load, tiling, and the scheduler
   std::vector<std::unique_ptr<Fiber>> blocks;
+  Globals globals;
+  std::vector<std::byte> first_globals;  // what each block begins with
   std::vector<std::byte*> free_stacks, all_stacks;
   Fiber* current = nullptr;
-  void* object = nullptr;  // of dlopen
-  void* kernel = nullptr;
+  void* object = nullptr;           // of dlopen
+  void* kernel = nullptr;           // of an operator project
+  void (*invoke)(void*) = nullptr;  // what a block runs
+  void* closure = nullptr;
+  std::uint32_t blocks_launched = 0;
   std::array<std::uint64_t, kTensorsMax + 2> arguments{};
   std::byte* tiling_page = nullptr;
 };
@@ -99,6 +106,8 @@ void emit(abi::Op op, std::uint64_t a0 = 0, std::uint64_t a1 = 0, const void* bu
 // Reports what the program's side itself found wrong, at the last place that was met if `here`.
 void finding(const std::string& code, const std::string& message, const std::string& remedy, bool here);
 [[noreturn]] void refuse(const std::string& code, const std::string& message, const std::string& remedy);
+// Runs a launch of a direct-launch file up to the end of its blocks.
+void launch_directly(std::uint32_t blocks, void (*invoke)(void*), void* closure);
 // Lets the other blocks go on up to their end or their own SyncAll.
 void wait_for_other_blocks();
 

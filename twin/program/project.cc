@@ -4,6 +4,9 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+
+#include "twin/program/rewrite.h"
 
 namespace evk::twin {
 namespace {
@@ -36,21 +39,42 @@ std::vector<std::string> with(std::vector<std::string> flags, const std::vector<
   return flags;
 }
 
+// Without the project's folder, places in the source are short.
+std::vector<std::string> flags_of(const std::vector<std::string>& flags, const std::string& prelude,
+                                  const std::string& root) {
+  return with(flags, {"-fmacro-prefix-map=" + root + "/=", "-include", prelude});
+}
+
+Result<std::string> build_direct(const BuildRecipe& recipe, const std::string& file,
+                                 const std::string& object) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return failure(file + " cannot be read");
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  const std::string root = fs::path(file).parent_path().string(), made = object + "_launch.cpp";
+  std::ofstream out(made, std::ios::binary);
+  out << "#line 1 \"" << fs::path(file).filename().string() << "\"\n" << rewrite_launches(text);
+  out.close();
+  if (!out) return failure(made + " cannot be written", Retry::kAfterFix);
+  EVK_TRY_STATUS(compile(with(flags_of(recipe.kernel_flags, recipe.kernel_prelude, root),
+                              {"-I" + root, "-c", made, "-o", object + "_kernel.o"})));
+  EVK_TRY_STATUS(compile(with(recipe.link_flags, {object + "_kernel.o", "-o", object + ".so"})));
+  return object + ".so";
+}
+
 }  // namespace
 
 Result<std::string> build_project(const BuildRecipe& recipe, const std::string& project,
                                   const std::string& op, const std::string& folder) {
+  if (project.ends_with(".asc")) return build_direct(recipe, project, folder + "/" + op);
   const std::string host = project + "/op_host/" + op, kernel = project + "/op_kernel/" + op + ".cpp",
                     object = folder + "/" + op;
   for (const std::string& source : {host + ".cpp", kernel})
     if (!fs::exists(source)) return failure(source + " is missing");
-  std::vector<std::string> preludes = {"-include", recipe.kernel_prelude};
-  if (fs::exists(host + "_tiling.h")) preludes = with(preludes, {"-include", host + "_tiling.h"});
-  EVK_TRY_STATUS(compile(with(with(recipe.kernel_flags, preludes),
-                              {"-I" + project + "/op_kernel", "-c", kernel, "-o", object + "_kernel.o"})));
-  EVK_TRY_STATUS(
-      compile(with(recipe.host_flags, {"-include", recipe.host_prelude, "-I" + project + "/op_host", "-c",
-                                       host + ".cpp", "-o", object + "_host.o"})));
+  std::vector<std::string> kernel_flags = flags_of(recipe.kernel_flags, recipe.kernel_prelude, project);
+  if (fs::exists(host + "_tiling.h")) kernel_flags = with(kernel_flags, {"-include", host + "_tiling.h"});
+  EVK_TRY_STATUS(compile(with(kernel_flags, {"-c", kernel, "-o", object + "_kernel.o"})));
+  EVK_TRY_STATUS(compile(with(flags_of(recipe.host_flags, recipe.host_prelude, project),
+                              {"-c", host + ".cpp", "-o", object + "_host.o"})));
   EVK_TRY_STATUS(
       compile(with(recipe.link_flags, {object + "_kernel.o", object + "_host.o", "-o", object + ".so"})));
   return object + ".so";

@@ -21,7 +21,8 @@ BuildRecipe build_recipe(const std::string& twin_dir, const std::string& program
                                            "-I" + recipe.include_dir,
                                            "-I" + root};
   recipe.kernel_flags = common;
-  recipe.kernel_flags.insert(recipe.kernel_flags.end(), {"-O1", "-fno-exceptions", "-fno-rtti", "-fsanitize-coverage=trace-pc"});
+  recipe.kernel_flags.insert(recipe.kernel_flags.end(),
+                             {"-O1", "-fno-exceptions", "-fno-rtti", "-fsanitize-coverage=trace-pc"});
   recipe.host_flags = common;
   recipe.host_flags.insert(recipe.host_flags.end(), {"-O0"});
   recipe.link_flags = {"-shared", "-fuse-ld=mold"};

@@ -5,6 +5,8 @@
 // The engine's side treats the memory as hostile: it copies what it reads, once, and trusts no index in it.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -41,13 +43,18 @@ struct Ring {
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, int ms);
 void futex_wake(std::atomic<std::uint32_t>& word);
 
-// A short wait for `ready()` that keeps the core: some microseconds at most. True if it came.
+// A short wait for `ready()`: some microseconds on this core, then a few turns for whoever else wants it,
+// since the other side may be waiting for this very core. True if it came.
 template <typename Ready>
 bool spin_until(Ready ready) {
-  constexpr int kSpins = 100;
-  for (int i = 0; i < kSpins; ++i) {
+  constexpr int kPauses = 20, kYields = 100;
+  for (int i = 0; i < kPauses; ++i) {
     if (ready()) return true;
     __builtin_ia32_pause();
+  }
+  for (int i = 0; i < kYields; ++i) {
+    if (ready()) return true;
+    ::sched_yield();
   }
   return ready();
 }

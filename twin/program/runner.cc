@@ -3,11 +3,13 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <mutex>
 #include <utility>
 
+#include "ascendc/launch.h"
 #include "twin/program/program.h"
 
 namespace evk::twin {
@@ -231,6 +233,8 @@ std::uint64_t read_only_copy(const gert::TilingData& tiling) {
   return reinterpret_cast<std::uint64_t>(at);
 }
 
+bool can_launch(std::uint32_t blocks) { return blocks >= 1 && blocks <= kBlockDimMax; }
+
 void run_tiling() {
   const LaunchDescription& launch = g->launch;
   const ops::OpData* op = g->ops.empty() ? nullptr : g->ops.front();
@@ -255,7 +259,7 @@ void run_tiling() {
   r.a[4] = status;
   const std::uint64_t workspace =
       g->port.ask(r, context.tiling.GetData(), static_cast<std::uint32_t>(context.tiling.size));
-  if (status != ge::GRAPH_SUCCESS || context.block_dim < 1 || context.block_dim > kBlockDimMax)
+  if (status != ge::GRAPH_SUCCESS || !can_launch(context.block_dim))
     leave_program();  // the engine has said why
   std::size_t n = 0;
   for (std::uint32_t i = 0; i < launch.inputs + launch.outputs; ++i)
@@ -271,12 +275,13 @@ using Word = std::uint64_t;
 
 // Arguments that the kernel does not name are harmless: the caller cleans the stack.
 template <std::size_t... i>
-void call_kernel(std::index_sequence<i...>) {
+void call_with(std::index_sequence<i...>) {
   reinterpret_cast<void (*)(Word<i>...)>(g->kernel)(g->arguments[i]...);
 }
+void call_kernel(void*) { call_with(std::make_index_sequence<kTensorsMax + 2>()); }
 
 void block_main() {
-  call_kernel(std::make_index_sequence<kTensorsMax + 2>());
+  g->invoke(g->closure);
   emit(Op::kScalarWork, std::exchange(g->scalar_work, 0));
   emit(Op::kBlockEnd);
   g->current->ended = true;
@@ -286,6 +291,7 @@ void block_main() {
 // Runs a block up to its end or its next SyncAll.
 void resume(Fiber& fiber) {
   g->current = &fiber;
+  g->globals.restore(fiber.started ? fiber.globals : g->first_globals);
   if (fiber.started) {
     emit(Op::kBlockSwitch, fiber.block.block_idx);
   } else {
@@ -294,7 +300,10 @@ void resume(Fiber& fiber) {
     emit(Op::kBlockBegin, fiber.block.block_idx, fiber.block.sub_block_idx);
   }
   ::swapcontext(&g->scheduler, &fiber.context);
-  if (fiber.ended) g->free_stacks.push_back(fiber.stack);
+  if (fiber.ended)
+    g->free_stacks.push_back(fiber.stack);
+  else
+    fiber.globals = g->globals.save();
   g->current = &g->host;
 }
 
@@ -313,13 +322,16 @@ std::vector<std::uint32_t> block_order(std::uint32_t blocks) {
 
 // Each round runs every block that has not ended up to its end or its next SyncAll: blocks without SyncAll
 // run one after the other in a single round.
-void run_blocks() {
-  const std::uint32_t blocks = g->tiling.block_dim;
+void run_blocks(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
+  g->invoke = invoke;
+  g->closure = closure;
+  g->blocks_launched = blocks;
   for (const std::uint32_t index : block_order(blocks)) {
     auto fiber = std::make_unique<Fiber>();
     fiber->block = {index, blocks, 0, 1, 0, 0, nullptr, {~0ull, ~0ull}};
     g->blocks.push_back(std::move(fiber));
   }
+  g->first_globals = g->globals.save();
   std::size_t left = blocks;
   while (left > 0) {
     std::size_t ended = 0;
@@ -337,6 +349,7 @@ void run_blocks() {
     }
     left -= ended;
   }
+  g->globals.restore(g->first_globals);
 }
 
 void load() {
@@ -344,18 +357,49 @@ void load() {
   if (!g->object)
     refuse("load_failed", std::string("the program cannot be loaded: ") + ::dlerror(),
            "define every function that is called");
+}
+
+void run_project() {
   const std::string op = g->launch.op;
   g->kernel = ::dlsym(g->object, op.c_str());
   if (!g->kernel)
     refuse("kernel_missing", "there is no kernel function " + op,
            "define extern \"C\" __global__ __aicore__ void " + op + "(...)");
+  g->globals = Globals(g->kernel);
+  run_tiling();
+  if (!g->launch.tiling_only) run_blocks(g->tiling.block_dim, call_kernel, nullptr);
+}
+
+npu::Tensor launch_tensor(const TensorDescription& t) {
+  npu::Tensor tensor{};
+  tensor.addr = reinterpret_cast<std::uint8_t*>(t.gm_addr);
+  tensor.rank = static_cast<std::int32_t>(std::min(t.rank, kRankMax));
+  std::copy_n(t.size, tensor.rank, tensor.size);
+  tensor.dtype = dtype_of(t.dtype);
+  return tensor;
+}
+
+// A direct-launch file: its host function launches the kernel.
+void run_host_function(void* function) {
+  g->globals = Globals(function);
+  std::vector<npu::Tensor> tensors;
+  for (std::uint32_t i = 0; i < g->launch.inputs + g->launch.outputs; ++i)
+    tensors.push_back(launch_tensor(g->launch.tensor[i]));
+  reinterpret_cast<void (*)(const npu::Tensor*, const npu::Tensor*, void*)>(function)(
+      tensors.data(), tensors.data() + g->launch.inputs, nullptr);
+  if (g->blocks_launched == 0)
+    refuse("launch_missing", "the host function launches no kernel",
+           "call kernel<<<blocks, nullptr, stream>>>(...)");
 }
 
 void host_main() {
   emit(Op::kHello, abi::kAbiVersion);
   load();
-  run_tiling();
-  if (!g->launch.tiling_only) run_blocks();
+  void* const host_function = ::dlsym(g->object, ("launch_" + std::string(g->launch.op)).c_str());
+  if (g->ops.empty() && !g->tiling_function && host_function)
+    run_host_function(host_function);
+  else
+    run_project();
   emit(Op::kExit);
   leave_program();
 }
@@ -390,6 +434,22 @@ void finding(const std::string& code, const std::string& message, const std::str
 void refuse(const std::string& code, const std::string& message, const std::string& remedy) {
   finding(code, message, remedy, false);
   leave_program();
+}
+
+void launch_directly(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
+  if (g->blocks_launched)
+    refuse("launch_twice", "the host function launches a second kernel; the twin runs one launch",
+           "do all the work in one kernel, with SyncAll between its parts");
+  Record r;
+  r.op = Op::kTilingResult;
+  r.a[0] = blocks;
+  g->port.ask(r);
+  if (!can_launch(blocks)) leave_program();
+  if (g->launch.tiling_only) {
+    emit(Op::kExit);
+    leave_program();
+  }
+  run_blocks(blocks, invoke, closure);
 }
 
 void wait_for_other_blocks() {

@@ -43,6 +43,43 @@ TEST_F(Transports, add_is_exact_and_equal_in_both) {
   }
 }
 
+TEST_F(Transports, a_direct_launch_file_runs_in_both) {
+  const auto so = build_project(recipe(), EVK_SOURCE_DIR "/tests/twin/projects/direct/scale_add.asc",
+                                "scale_add", folder_);
+  ASSERT_TRUE(so) << so.error().text();
+  constexpr std::int64_t kN = 12'345;
+  const std::vector<float> x = ramp(kN, 0.5f), y = ramp(kN, -2);
+  Launch launch;
+  launch.op = "scale_add";
+  launch.inputs = {floats("x", {kN}, x), floats("y", {kN}, y)};
+  launch.outputs = {empty("z", {kN})};
+  const RunReport report = both(*so, launch);
+  expect_clean(report);
+  EXPECT_EQ(report.profile.block_dim, 7u);
+  const std::vector<float> z = values_of(report.outputs[0]);
+  for (std::size_t i = 0; i < z.size(); ++i) ASSERT_EQ(z[i], x[i] * 2 + y[i]);
+}
+
+TEST_F(Transports, a_second_launch_and_none_are_findings) {
+  const auto run_file = [&](const std::string& body) {
+    write("two.asc",
+          "#include \"kernel_operator.h\"\n__global__ __aicore__ void k(int n) {}\n"
+          "extern \"C\" void launch_two(const npu::Tensor*, const npu::Tensor*, aclrtStream s) {" +
+              body + "}\n");
+    const auto so = build_project(recipe(), folder_ + "/two.asc", "two", folder_);
+    EXPECT_TRUE(so) << so.error().text();
+    Launch launch;
+    launch.op = "two";
+    launch.inputs = {floats("x", {8}, ramp(8))};
+    launch.outputs = {empty("y", {8})};
+    return both(so.value_or(""), launch);
+  };
+  EXPECT_EQ(run_file("k<<<2, nullptr, s>>>(3);").end, RunEnd::kComplete);
+  EXPECT_TRUE(found(run_file("k<<<2, nullptr, s>>>(3); k<<<2, nullptr, s>>>(3);"), "launch_twice"));
+  EXPECT_TRUE(found(run_file(""), "launch_missing"));
+  EXPECT_TRUE(found(run_file("k<<<0, nullptr, s>>>(3);"), "block_dim_invalid"));
+}
+
 TEST_F(Transports, softmax_is_right_and_equal_in_both) {
   const std::string so = build_sample("softmax");
   constexpr std::int64_t kRows = 60, kColumns = 333;

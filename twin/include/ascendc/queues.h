@@ -10,7 +10,11 @@ namespace evk_detail {
 constexpr std::uint32_t kBuffersMax = 32;
 
 // Not counted as the kernel's own scalar code: the engine charges queue operations as such.
+#ifdef __clang__
+#define EVK_LIBRARY_CODE __attribute__((noinline))
+#else
 #define EVK_LIBRARY_CODE __attribute__((noinline, no_sanitize_coverage))
+#endif
 
 struct QueueSlot {
   std::uint64_t addr = 0;
@@ -297,6 +301,9 @@ class TPipe {
   TEventID FetchEventID() {
     return FetchEventID(event);
   }
+
+  // Bytes of a memory that buffers have taken.
+  std::uint64_t used(evk_detail::abi::Space space) const { return used_[static_cast<int>(space)]; }
 
  private:
   static std::uint32_t rounded(std::uint32_t bytes) { return (bytes + 31) / 32 * 32; }

@@ -1,5 +1,6 @@
-// The contexts that tiling and inference functions are called with. The runner fills the public fields at the end, and
-// owns what they point to. No containers here: every operator's host source pays for what this header instantiates.
+// The contexts that tiling and inference functions are called with. The runner fills the public fields at the
+// end, and owns what they point to. No containers here: every operator's host source pays for what this
+// header instantiates.
 #pragma once
 
 #include <type_traits>

@@ -1,5 +1,6 @@
-// Registration of an operator: inputs, outputs, attributes, tiling, inference, chips. OP_ADD and IMPL_OP_OPTILING hand it
-// to the runner at load. What is registered lies in memory of the runner's, in arrays of fixed size.
+// Registration of an operator: inputs, outputs, attributes, tiling, inference, chips. OP_ADD and
+// IMPL_OP_OPTILING hand it to the runner at load. What is registered lies in memory of the runner's, in
+// arrays of fixed size.
 #pragma once
 
 #include <initializer_list>
@@ -163,8 +164,12 @@ struct OpData {
 
 class OpDef {
  public:
-  explicit OpDef(const char* n) : data(evk_detail::allocate<OpData>(1)) { evk_detail::copy_name(data->name, n); }
-  OpParamDef& Input(const char* n) { return add(data->inputs, data->input_count, evk_detail::kTensorsMax, n); }
+  explicit OpDef(const char* n) : data(evk_detail::allocate<OpData>(1)) {
+    evk_detail::copy_name(data->name, n);
+  }
+  OpParamDef& Input(const char* n) {
+    return add(data->inputs, data->input_count, evk_detail::kTensorsMax, n);
+  }
   OpParamDef& Output(const char* n) {
     return add(data->outputs, data->output_count, evk_detail::kTensorsMax, n);
   }
@@ -225,7 +230,7 @@ class InferRegister {
 }  // namespace evk_detail
 }  // namespace ops
 
-#define OP_ADD(Class)                 \
+#define OP_ADD(Class)                    \
   static Class g_evk_op_##Class(#Class); \
   static const bool g_evk_added_##Class = (evk_twin_register_op(g_evk_op_##Class.data), true)
 #define IMPL_OP_OPTILING(Op) \

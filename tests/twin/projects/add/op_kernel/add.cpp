@@ -27,16 +27,19 @@ class KernelAdd {
       LocalTensor<float> b = yq.AllocTensor<float>();
       DataCopyPad(b, yg[at], p, pad);
       yq.EnQue(b);
-      a = xq.DeQue<float>(); b = yq.DeQue<float>();
+      a = xq.DeQue<float>();
+      b = yq.DeQue<float>();
       LocalTensor<float> c = zq.AllocTensor<float>();
       Add(c, a, b, m);
       zq.EnQue<float>(c);
-      xq.FreeTensor(a); yq.FreeTensor(b);
+      xq.FreeTensor(a);
+      yq.FreeTensor(b);
       c = zq.DeQue<float>();
       DataCopyPad(zg[at], c, p);
       zq.FreeTensor(c);
     }
   }
+
  private:
   TPipe pipe;
   TQue<QuePosition::VECIN, BUFFER_NUM> xq, yq;
@@ -44,7 +47,8 @@ class KernelAdd {
   GlobalTensor<float> xg, yg, zg;
   uint32_t tile_, per_, start_, n_;
 };
-extern "C" __global__ __aicore__ void add(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling) {
+extern "C" __global__ __aicore__ void add(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR workspace,
+                                          GM_ADDR tiling) {
   GET_TILING_DATA(t, tiling);
   KernelAdd op;
   op.Init(x, y, z, t.total, t.tile);

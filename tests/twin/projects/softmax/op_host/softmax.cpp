@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "softmax_tiling.h"
 #include "register/op_def_registry.h"
+#include "softmax_tiling.h"
 #include "tiling/platform/platform_ascendc.h"
 
 namespace optiling {

@@ -24,7 +24,8 @@ class RowSoftmax {
  private:
   __aicore__ inline void CopyIn(uint32_t row) {
     LocalTensor<float> x = in_.AllocTensor<float>();
-    DataCopyPad(x, x_[(uint64_t)row * columns_], DataCopyExtParams{1, columns_ * (uint32_t)sizeof(float), 0, 0, 0},
+    DataCopyPad(x, x_[(uint64_t)row * columns_],
+                DataCopyExtParams{1, columns_ * (uint32_t)sizeof(float), 0, 0, 0},
                 DataCopyPadExtParams<float>{false, 0, 0, 0});
     in_.EnQue(x);
   }
@@ -44,7 +45,8 @@ class RowSoftmax {
   }
   __aicore__ inline void CopyOut(uint32_t row) {
     LocalTensor<float> y = out_.DeQue<float>();
-    DataCopyPad(y_[(uint64_t)row * columns_], y, DataCopyExtParams{1, columns_ * (uint32_t)sizeof(float), 0, 0, 0});
+    DataCopyPad(y_[(uint64_t)row * columns_], y,
+                DataCopyExtParams{1, columns_ * (uint32_t)sizeof(float), 0, 0, 0});
     out_.FreeTensor(y);
   }
 
