@@ -87,10 +87,10 @@ void choose(std::byte* dst, const std::uint32_t* on, const std::byte* a, const s
   T* d = as<T>(dst);
   const T *x = as<T>(a), *y = as<T>(b), s = *y;
   if (scalar) {
-#pragma GCC ivdep
+    EVK_INDEPENDENT
     for (std::size_t i = 0; i < n; ++i) d[i] = static_cast<T>((x[i] & on[i]) | (s & ~on[i]));
   } else {
-#pragma GCC ivdep
+    EVK_INDEPENDENT
     for (std::size_t i = 0; i < n; ++i) d[i] = static_cast<T>((x[i] & on[i]) | (y[i] & ~on[i]));
   }
 }

@@ -71,7 +71,7 @@ template <RoundMode mode, typename T>
 void floats_to_ints(const float* src, T* dst, std::size_t n) {
   constexpr T kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
   constexpr auto kLowest = static_cast<float>(kLow), kBeyond = static_cast<float>(kHigh);
-#pragma GCC ivdep
+  EVK_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) {
     const float v = to_integer<mode>(src[i]);
     const bool in_range = v > kLowest && v < kBeyond;
@@ -102,7 +102,7 @@ void from_floats(DType to, std::byte* dst, const float* src, RoundMode mode, std
     constexpr RoundMode kMode = decltype(m)::value;
     if (to == DType::kF32) {
       auto* out = as<float>(dst);
-#pragma GCC ivdep
+      EVK_INDEPENDENT
       for (std::size_t i = 0; i < n; ++i) out[i] = to_integer<kMode>(src[i]);
     } else {
       with_int(to, [&](auto zero) { floats_to_ints<kMode>(src, as<decltype(zero)>(dst), n); });

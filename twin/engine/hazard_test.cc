@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-constexpr auto kMte2 = Pipe::kMte2, kMte3 = Pipe::kMte3, kV = Pipe::kV, kS = Pipe::kS;
+constexpr auto kMte2 = Pipe::kMte2, kMte3 = Pipe::kMte3, kV = Pipe::kV;
 
 Launch small() { return {"t", {filled("x", counting(4096))}, {empty("y", 4096)}}; }
 

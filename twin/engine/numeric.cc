@@ -109,11 +109,11 @@ void narrow(abi::DType to, const float* src, std::byte* dst, std::size_t n) {
 float exp_of(float x) { return exp_element(x); }
 float ln_of(float x) { return ln_element(x); }
 void exp_of(const float* src, float* dst, std::size_t n) {
-#pragma GCC ivdep
+  EVK_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) dst[i] = exp_element(src[i]);
 }
 void ln_of(const float* src, float* dst, std::size_t n) {
-#pragma GCC ivdep
+  EVK_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) dst[i] = ln_element(src[i]);
 }
 

@@ -9,6 +9,13 @@
 
 #include "twin/abi/abi.h"
 
+// Before a loop over elements: no iteration depends on an earlier one.
+#ifdef __clang__
+#define EVK_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define EVK_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 namespace evk::twin {
 
 float float_of_half(std::uint16_t bits);

@@ -18,12 +18,12 @@ inline float min_of(float a, float b) { return a != a ? a : b != b ? b : a < b ?
 // another.
 template <typename T, typename F>
 void loop1(T* d, const T* a, std::size_t n, F f) {
-#pragma GCC ivdep
+  EVK_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) d[i] = f(a[i]);
 }
 template <typename T, typename F>
 void loop2(T* d, const T* a, const T* b, std::size_t n, F f) {
-#pragma GCC ivdep
+  EVK_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) d[i] = f(a[i], b[i]);
 }
 
@@ -52,7 +52,7 @@ void float_binary(Op op, float* d, const float* a, const float* b, std::size_t n
 
 // d = a * b + c, rounded once.
 void float_fused(bool relu, float* d, const float* a, const float* b, const float* c, std::size_t n) {
-#pragma GCC ivdep
+  EVK_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) {
     const float v = std::fma(a[i], b[i], c[i]);
     d[i] = relu ? max_of(v, 0.0f) : v;
