@@ -23,7 +23,7 @@ Finding finding() {
 std::vector<Verdict> one_of_each() {
   ErrorStats stats{"public_0", false, "y", 10, 2, 0.5, HUGE_VAL, 3, 0.1, 1, 0, 1, {1}, {1}, {5}};
   std::vector<Verdict> all;
-  for (Outcome o :
+  for (const Outcome& o :
        {Outcome(Rejected{{finding()}}), Outcome(Unbuilt{{finding()}, "log"}),
         Outcome(Stopped{"time", {finding()}}), Outcome(Faulted{{finding()}}),
         Outcome(Mismatched{{stats}, {finding()}}), Outcome(Unsteady{1, 2}),
