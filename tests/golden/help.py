@@ -13,7 +13,7 @@ FOLDER = pathlib.Path(__file__).parent / 'help'
 
 def help_of(program, *command):
     done = subprocess.run([program, *command, '--help'], capture_output=True, text=True, check=True, env={'COLUMNS': '100'})
-    return re.sub(r'[^\s]*/(evokernel|npu-twin)', r'\1', done.stdout)
+    return done.stdout.replace(program, pathlib.Path(program).name)
 
 
 def commands_in(text):
