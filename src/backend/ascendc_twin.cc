@@ -48,7 +48,7 @@ twin::abi::DType abi_type(DType type) {
 }
 
 twin::LaunchTensor launch_tensor(const BackendTensor& tensor) {
-  return {tensor.name, abi_type(tensor.type.dtype), tensor.type.shape, tensor.data};
+  return {tensor.name, abi_type(tensor.type.dtype), tensor.type.shape, tensor.data, tensor.padding_bytes};
 }
 
 Finding object_finding(std::string code, std::string message, std::string remedy) {

@@ -31,7 +31,8 @@ struct BackendTensor {
   std::string name;
   TensorType type;
   std::vector<std::byte>
-      data;  // contents of inputs, contiguous; empty for outputs and for runs that move no data
+      data;  // contents of inputs, contiguous; of outputs what they hold first, or none: poison then
+  std::uint64_t padding_bytes = 0;  // that its allocation has beyond its contents
 };
 
 struct RunRequest {
@@ -61,6 +62,7 @@ struct RunResult {
   Profile profile;
   std::uint64_t cycles = 0;
   std::string trace_hash;  // equal for equal executions
+  std::string printed;     // by the kernel, at most 64 KiB
 };
 
 class Backend {

@@ -11,6 +11,7 @@
 #include "backend/object_check.h"
 #include "base/sha256.h"
 #include "sandbox/child.h"
+#include "twin/program/rewrite.h"
 
 namespace evk {
 namespace {
@@ -55,6 +56,11 @@ BuildFailed failed(Finding what) { return {{std::move(what)}, {}}; }
 
 bool is_source(const std::string& path) { return path.ends_with(".cpp") || path.ends_with(".asc"); }
 bool is_host(const std::string& path) { return path.starts_with("op_host/"); }
+
+// A direct-launch file's launches become calls; lines stay where they are.
+std::string source_text(const SourceFile& file) {
+  return file.path.ends_with(".asc") ? twin::rewrite_launches(file.text) : file.text;
+}
 
 // The struct that host and kernel share is generated from this header by the standard build; here the kernel
 // sees the header itself.
@@ -244,7 +250,7 @@ Result<CompileStep::Compiled> CompileStep::compile(const Candidate& candidate, c
     arguments.insert(arguments.end(), {"-include", header});
   std::vector<PlacedFile> files;
   for (const SourceFile& file : candidate.files) {
-    files.push_back({file.path, file.text});
+    files.push_back({file.path, source_text(file)});
     if (part == Part::kKernel && declares_tiling(file))
       arguments.insert(arguments.end(), {"-include", "@in/" + file.path});
   }

@@ -154,6 +154,7 @@ RunResult result_of(twin::RunReport report, const ChildEnd& child, const twin::D
   out.latency_ns = report.profile.total_ns + report.profile.launch_ns;
   out.cycles = report.profile.total_cycles;
   out.trace_hash = report.trace_hash;
+  out.printed = std::move(report.printed);
   switch (report.end) {
     case twin::RunEnd::kComplete:
       out.kind = out.findings.empty() ? RunResultKind::kComplete : RunResultKind::kFaulted;

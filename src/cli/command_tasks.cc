@@ -1,4 +1,4 @@
-// evokernel verify, evokernel tasks.
+// evokernel tasks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,85 +20,11 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::uintmax_t kFileBytesMax = 256 * 1024;
-constexpr std::size_t kFilesMax = 16;
-
 struct TaskOptions {
   RunOptions run;
-  std::string task, candidate;
+  std::string task;
   bool json = false;
 };
-
-// The files of an operator project below `folder`, links refused.
-Result<Candidate> read_project(const std::string& folder) {
-  Candidate candidate;
-  std::error_code error;
-  if (!fs::is_directory(folder, error))
-    return failure(fmt::format("{}: is no folder with op_host/ and op_kernel/", folder), Retry::kAfterFix);
-  for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
-    if (entry.is_symlink())
-      return failure(
-          fmt::format("{}: links are not followed; put the file itself there", entry.path().string()));
-    if (!entry.is_regular_file()) continue;
-    if (entry.file_size() > kFileBytesMax || candidate.files.size() == kFilesMax)
-      return failure(fmt::format("{}: a project has at most {} files of at most 256 KiB", folder, kFilesMax));
-    std::ifstream in(entry.path(), std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    candidate.files.push_back({fs::relative(entry.path(), folder).generic_string(), text.str()});
-  }
-  if (error) return failure(fmt::format("{}: {}", folder, error.message()), Retry::kAfterFix);
-  std::sort(candidate.files.begin(), candidate.files.end());
-  return candidate;
-}
-
-Say to_stderr() {
-  return [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-}
-
-Result<Task> one_task(TaskOptions& o, const std::string& root, const std::string& cache) {
-  std::error_code ignored;
-  if (fs::exists(o.task, ignored))
-    o.run.suite = o.task;
-  else
-    o.run.only = o.task;
-  EVK_TRY(auto tasks, load_tasks(o.run, root, cache, to_stderr()));
-  if (tasks.size() != 1) return failure(fmt::format("'{}' names {} tasks; name one", o.task, tasks.size()));
-  return std::move(tasks.front());
-}
-
-json verdict_json(const Verdict& v, const std::string& decided_by) {
-  json findings = json::array();
-  for (const auto& f : findings_of(v)) findings.push_back(to_json(f));
-  const json whole = to_json(v);
-  const auto latency = latency_ns(v);
-  json j = {{"schema", 1},
-            {"feasible", is_feasible(v)},
-            {"gate", gate_of(v)},
-            {"code", code_of(v)},
-            {"message", findings.empty() ? "" : findings[0]["message"]},
-            {"findings", findings},
-            {"simulated", true},
-            {"latency_ns", latency ? json(*latency) : json(nullptr)},
-            {"tolerance", decided_by},
-            {"verdict", whole}};
-  j["paper"] = v.paper_pass ? json(*v.paper_pass) : json(nullptr);
-  j["strict"] = decided_by == "strict" ? json(is_feasible(v)) : json(nullptr);
-  j["profile"] = whole["outcome"].contains("profile") ? whole["outcome"]["profile"] : json(nullptr);
-  return j;
-}
-
-Result<int> verify(TaskOptions& o) {
-  EVK_TRY(const auto workshop, make_workshop(o.run));
-  EVK_TRY(const Task task, one_task(o, workshop->root, workshop->cache));
-  EVK_TRY(const auto candidate, read_project(o.candidate));
-  EVK_TRY(const Verdict verdict, workshop->verifier->verify(task, candidate));
-  if (o.json)
-    print_json(verdict_json(verdict, o.run.tolerance));
-  else
-    fmt::print("{}: {}", task.id.text, feedback_of(verdict));
-  return is_feasible(verdict) ? kExitDone : kExitFinding;
-}
 
 Result<int> list(TaskOptions& o) {
   EVK_TRY(const auto root, resource_root());
@@ -193,18 +119,6 @@ void add_options(CLI::App& command, const std::shared_ptr<TaskOptions>& o,
 int exit_of(const Result<int>& code) { return code ? *code : complain(code.error()); }
 
 }  // namespace
-
-void add_verify(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("verify",
-                                         "One candidate through the gates: screen, compile, run, compare, "
-                                         "measure. Exit code 1: it is not feasible");
-  auto o = std::make_shared<TaskOptions>();
-  command->add_option("TASK", o->task, "A KernelBench file, or the name of a task of --suite")->required();
-  command->add_option("CANDIDATE", o->candidate, "Folder of an operator project: op_host/, op_kernel/")
-      ->required();
-  add_options(*command, o, {"--suite", "--device", "--tolerance", "--cache"});
-  command->callback([o, &exit_code] { exit_code = exit_of(verify(*o)); });
-}
 
 void add_tasks(CLI::App& app, int& exit_code) {
   CLI::App* command =

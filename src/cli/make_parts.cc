@@ -65,17 +65,26 @@ Result<std::unique_ptr<Generator>> make_generator(const RunOptions& options) {
   return generator;
 }
 
-Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const std::string& root,
-                                                const std::string& cache, std::unique_ptr<CaseReader> cases) {
+Result<std::unique_ptr<Backend>> make_backend(const RunOptions& options, const std::string& root,
+                                              const std::string& cache) {
   AscendCTwinConfig twin;
   twin.device_file = root + "/twin/devices/" + options.device + ".toml";
   twin.twin_dir = root + "/twin";
   twin.program = executable_folder() + "/npu-program";
   twin.cache_dir = cache;
-  EVK_TRY(auto backend, make_ascendc_twin(twin));
+  return make_ascendc_twin(twin);
+}
+
+VerifierConfig verifier_config(const RunOptions& options) {
   VerifierConfig config;
   config.tolerance = options.tolerance == "paper" ? ToleranceKind::kPaper : ToleranceKind::kStrict;
-  return make_verifier(config, std::move(backend), std::move(cases));
+  return config;
+}
+
+Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const std::string& root,
+                                                const std::string& cache, std::unique_ptr<CaseReader> cases) {
+  EVK_TRY(auto backend, make_backend(options, root, cache));
+  return make_verifier(verifier_config(options), std::move(backend), std::move(cases));
 }
 
 Result<std::unique_ptr<Workshop>> make_workshop(const RunOptions& options) {

@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.h"
 #include "campaign/campaign.h"
 #include "cli/options.h"
 #include "core/generator.h"
 #include "core/verifier.h"
 #include "task/suite.h"
 #include "verify/case_data.h"
+#include "verify/verifier_config.h"
 
 namespace evk {
 
@@ -30,6 +32,9 @@ Result<std::unique_ptr<Generator>> make_generator(const RunOptions& options);
 // `cases` gives inputs and goldens: make_pack_reader() for tasks from packs.
 Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const std::string& root,
                                                 const std::string& cache, std::unique_ptr<CaseReader> cases);
+Result<std::unique_ptr<Backend>> make_backend(const RunOptions& options, const std::string& root,
+                                              const std::string& cache);
+VerifierConfig verifier_config(const RunOptions& options);
 Result<std::unique_ptr<Workshop>> make_workshop(const RunOptions& options);
 
 // Tells of long work, one line.

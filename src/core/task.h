@@ -36,10 +36,17 @@ struct TaskCase {
   std::string expected_file;
 };
 
+// A literal of the task's source that a choice of sizes replaces.
+struct SizeChange {
+  std::string name;
+  std::int64_t from = 0, to = 0;
+};
+
 // The task at one choice of sizes: "small" and "ragged" are verified, "bench" is timed.
 struct ShapeSet {
   std::string id;
-  std::vector<TensorSpec> inputs;  // forward inputs, then parameters and buffers
+  std::vector<SizeChange> changes;  // against the source
+  std::vector<TensorSpec> inputs;   // forward inputs, then parameters and buffers
   std::vector<OutputSpec> outputs;
   OpGraph graph;
   std::vector<TaskCase> cases;

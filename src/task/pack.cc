@@ -290,6 +290,9 @@ TaskCase task_case(const Node& node) {
 ShapeSet shape_set(const Node& node) {
   ShapeSet set;
   set.id = one_of<std::string>(node.at("id"), {{"small", "small"}, {"ragged", "ragged"}, {"bench", "bench"}});
+  for (const Node& each : node.at("changes").list(256))
+    set.changes.push_back({each.at("name").text(), each.at("from").integer(0, kElementsMax),
+                           each.at("to").integer(0, kElementsMax)});
   for (const Node& each : node.at("inputs").list(64)) set.inputs.push_back(forward_input(each));
   const std::size_t forward_inputs = set.inputs.size();
   std::set<std::string> names;

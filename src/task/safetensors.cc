@@ -112,25 +112,6 @@ bool overlaps(const std::map<std::string, StoredTensor, std::less<>>& tensors) {
 
 }  // namespace
 
-bool nests_at_most(std::string_view json_text, int limit) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < json_text.size(); ++i) {
-    const char c = json_text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > limit) return false;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return true;
-}
-
 Result<std::map<std::string, StoredTensor, std::less<>>> parse_safetensors(std::span<const std::byte> file) {
   std::uint64_t length = 0;
   if (file.size() < sizeof length) return failure("the file is shorter than 8 bytes");

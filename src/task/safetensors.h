@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 #include "core/op_graph.h"
 
@@ -44,8 +45,5 @@ class Safetensors {
   std::size_t size_ = 0;
   std::map<std::string, StoredTensor, std::less<>> tensors_;
 };
-
-// Whether brackets in `json` nest at most `limit` deep. A deeper text is hostile, whatever it says.
-bool nests_at_most(std::string_view json, int limit);
 
 }  // namespace evk

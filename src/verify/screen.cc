@@ -39,7 +39,9 @@ bool known_place(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension();
   const bool source = extension == ".cpp" || extension == ".h" || extension == ".hpp";
   if (path.starts_with("op_kernel/") || path.starts_with("op_host/")) return source;
-  return extension == ".asc" && path.find('/') == std::string::npos;
+  // A direct-launch file and its headers.
+  return (extension == ".asc" || extension == ".h" || extension == ".hpp") &&
+         path.find('/') == std::string::npos;
 }
 
 // Length of the UTF-8 sequence at `at` and its code point; 0 if it is not one.
@@ -251,6 +253,7 @@ class FileScreen {
   }
 
   void mutable_static(const Token& token) {
+    if (before().text == "constexpr" || before().text == "const" || before().text == "consteval") return;
     for (std::size_t i = at_ + 1; i < std::min(at_ + 64, tokens().size()); ++i) {
       const Token& t = tokens()[i];
       if (t.kind == TokenKind::kIdentifier &&

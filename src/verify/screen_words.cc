@@ -193,6 +193,7 @@ const Words& host_headers() {
                               "climits",
                               "limits",
                               "string",
+                              "tuple",
                               "vector",
                               "tuple",
                               "map",

@@ -79,11 +79,13 @@ Status Core::lay_out() {
     if (launch_.move_data && t.data.size() != bytes_of(t))
       return failure(
           fmt::format("input {} has {} bytes, its shape asks for {}", t.name, t.data.size(), bytes_of(t)));
-    const auto index = gm_.add(t.name, GmTensor::Kind::kInput, bytes_of(t), std::move(t.data));
+    const auto index =
+        gm_.add(t.name, GmTensor::Kind::kInput, bytes_of(t), std::move(t.data), t.padding_bytes);
     addresses_.push_back(gm_.tensors()[index].base);
   }
-  for (const auto& t : launch_.outputs) {
-    const auto index = gm_.add(t.name, GmTensor::Kind::kOutput, bytes_of(t), {});
+  for (auto& t : launch_.outputs) {
+    const auto index =
+        gm_.add(t.name, GmTensor::Kind::kOutput, bytes_of(t), std::move(t.data), t.padding_bytes);
     addresses_.push_back(gm_.tensors()[index].base);
   }
   return {};

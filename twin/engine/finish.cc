@@ -167,6 +167,7 @@ RunReport Core::finish(RunEnd end) {
   for (auto& tensor : gm_.tensors()) {
     if (tensor.kind != GmTensor::Kind::kOutput) continue;
     report.unwritten_bytes.push_back(tensor.written.unwritten());
+    if (!tensor.data.empty()) tensor.data.resize(tensor.content_bytes);
     report.outputs.push_back(std::move(tensor.data));
   }
   report.tiling_key = tiling_key_;

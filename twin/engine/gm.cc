@@ -68,18 +68,24 @@ void WrittenMap::mark_part(Page& page, std::uint64_t lo, std::uint64_t hi) {
 }
 
 std::size_t GlobalMemory::add(std::string name, GmTensor::Kind kind, std::uint64_t bytes,
-                              std::vector<std::byte> data) {
-  GmTensor tensor{std::move(name), kind, tensors_.size(), next_, bytes, WrittenMap(bytes), {}};
-  if (move_data_ && kind == GmTensor::Kind::kInput) tensor.data = std::move(data);
-  if (move_data_ && kind == GmTensor::Kind::kOutput) {
-    tensor.data.resize(bytes);
-    fill_with_poison(tensor.data.data(), bytes, mix(poison_, tensor.index));
+                              std::vector<std::byte> data, std::uint64_t padding) {
+  const std::uint64_t whole = bytes + padding;
+  GmTensor tensor{std::move(name), kind, tensors_.size(), next_, whole, bytes, WrittenMap(whole), {}};
+  const bool given = data.size() == bytes && bytes > 0;
+  if (padding > 0) tensor.written.mark(bytes, whole);
+  if (given) tensor.written.mark(0, bytes);
+  if (move_data_ && kind != GmTensor::Kind::kWorkspace && !(given && padding == 0)) {
+    tensor.data.resize(whole);
+    fill_with_poison(tensor.data.data(), whole, mix(poison_, tensor.index));
+    if (given) std::memcpy(tensor.data.data(), data.data(), bytes);
+  } else if (move_data_ && given) {
+    tensor.data = std::move(data);
   }
   if (move_data_ && kind == GmTensor::Kind::kWorkspace && bytes > 0) {
     workspace_.bytes.reset(static_cast<std::byte*>(std::malloc(bytes)));
     workspace_.poisoned.assign(bytes / kLazyBytes + 1, false);
   }
-  next_ = (next_ + bytes + kGap + kAlign - 1) / kAlign * kAlign;
+  next_ = (next_ + whole + kGap + kAlign - 1) / kAlign * kAlign;
   tensors_.push_back(std::move(tensor));
   return tensors_.size() - 1;
 }

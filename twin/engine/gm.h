@@ -41,16 +41,19 @@ struct GmTensor {
   Kind kind = Kind::kInput;
   std::size_t index = 0;  // among the tensors of the launch
   std::uint64_t base = 0, bytes = 0;
-  WrittenMap written{};         // of outputs
-  std::vector<std::byte> data;  // empty in timing-only runs, and of the workspace
+  std::uint64_t content_bytes = 0;  // of `bytes`; the rest is padding
+  WrittenMap written{};             // of outputs; padding counts as written
+  std::vector<std::byte> data;      // empty in timing-only runs, and of the workspace
 };
 
 class GlobalMemory {
  public:
   GlobalMemory(bool move_data, std::uint64_t poison) : move_data_(move_data), poison_(poison) {}
 
-  // Adds a tensor; its data, or poison if it has none. The index.
-  std::size_t add(std::string name, GmTensor::Kind kind, std::uint64_t bytes, std::vector<std::byte> data);
+  // Adds a tensor of `bytes` and what its allocation has beyond them: its data, or poison if it has none. The
+  // index.
+  std::size_t add(std::string name, GmTensor::Kind kind, std::uint64_t bytes, std::vector<std::byte> data,
+                  std::uint64_t padding = 0);
 
   // The tensor that [addr, addr + bytes) lies in whole; null if there is none. `nearest` then names the
   // tensor that addr lies in or follows, if any.

@@ -24,7 +24,11 @@ struct LaunchTensor {
   std::string name;
   abi::DType dtype = abi::DType::kF32;
   std::vector<std::int64_t> shape;
-  std::vector<std::byte> data;  // inputs: contents, contiguous; outputs: empty
+  // Inputs: contents, contiguous. Outputs: what they hold before the launch, which then counts as written; or
+  // nothing.
+  std::vector<std::byte> data;
+  // What the allocation has beyond the contents, which a kernel may touch: none where the rule is strict.
+  std::uint64_t padding_bytes = 0;
 };
 
 struct Launch {

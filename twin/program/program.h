@@ -68,6 +68,13 @@ struct HostSide {
   std::vector<std::uint64_t> tiling_bytes, compile_info;
 };
 
+// Of a host function that may launch several kernels, of which one session runs one.
+struct Bridge {
+  bool in_force = false;
+  int wanted = 0;    // the launch that runs; -1: none
+  int launches = 0;  // met so far
+};
+
 struct Program {
   const LaunchDescription& launch;
   abi::Port& port;
@@ -80,6 +87,8 @@ struct Program {
   std::uint32_t last_loc = 0;
   std::uint32_t scalar_work = 0;  // basic blocks of kernel code since the last record
   HostSide host_side;
+  Bridge bridge;
+  std::vector<gert::RuntimeAttrs::Value> given_attrs;  // in place of the registered defaults
   gert::TilingContext tiling;
   ucontext_t home{};       // of run_program(): where an ended launch returns to
   ucontext_t scheduler{};  // where a block goes that ends or waits
@@ -106,6 +115,10 @@ void emit(abi::Op op, std::uint64_t a0 = 0, std::uint64_t a1 = 0, const void* bu
 // Reports what the program's side itself found wrong, at the last place that was met if `here`.
 void finding(const std::string& code, const std::string& message, const std::string& remedy, bool here);
 [[noreturn]] void refuse(const std::string& code, const std::string& message, const std::string& remedy);
+// Whether the launch that is now asked for is the one that this session runs. Counts it.
+bool may_launch();
+// Tiling and blocks of a registered operator, with the tensors of `call`.
+void launch_operator(const ops::OpData& op, const std::string& kernel, const LaunchDescription& call);
 // Runs a launch of a direct-launch file up to the end of its blocks.
 void launch_directly(std::uint32_t blocks, void (*invoke)(void*), void* closure);
 // Lets the other blocks go on up to their end or their own SyncAll.

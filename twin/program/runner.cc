@@ -183,6 +183,7 @@ void check_registration(const ops::OpData& op, const LaunchDescription& launch) 
 
 void fill_context(const ops::OpData* op, const LaunchDescription& launch) {
   HostSide& host = g->host_side;
+  host = HostSide{};
   gert::TilingContext& context = g->tiling;
   const std::size_t inputs = launch.inputs, outputs = launch.outputs;
   for (std::size_t i = 0; i < inputs + outputs; ++i) {
@@ -190,7 +191,8 @@ void fill_context(const ops::OpData* op, const LaunchDescription& launch) {
     host.descs.emplace_back().dtype = host.tensors.back().dtype;
   }
   if (op)
-    for (std::size_t i = 0; i < op->attr_count; ++i) host.attrs.push_back(op->attrs[i].value);
+    for (std::size_t i = 0; i < op->attr_count; ++i)
+      host.attrs.push_back(i < g->given_attrs.size() ? g->given_attrs[i] : op->attrs[i].value);
   host.tiling_bytes.resize(gert::TilingContext::kTilingBytesMax / 8);
   host.compile_info.resize(gert::TilingParseContext::kCompileInfoBytesMax / 8);
   context.name = op ? op->name : launch.op;
@@ -235,9 +237,7 @@ std::uint64_t read_only_copy(const gert::TilingData& tiling) {
 
 bool can_launch(std::uint32_t blocks) { return blocks >= 1 && blocks <= kBlockDimMax; }
 
-void run_tiling() {
-  const LaunchDescription& launch = g->launch;
-  const ops::OpData* op = g->ops.empty() ? nullptr : g->ops.front();
+void run_tiling(const LaunchDescription& launch, const ops::OpData* op) {
   if (!op && !g->tiling_function)
     refuse("registration_missing", "no operator is registered", "end op_host with OP_ADD(...)");
   if (op) check_registration(*op, launch);
@@ -366,7 +366,7 @@ void run_project() {
     refuse("kernel_missing", "there is no kernel function " + op,
            "define extern \"C\" __global__ __aicore__ void " + op + "(...)");
   g->globals = Globals(g->kernel);
-  run_tiling();
+  run_tiling(g->launch, g->ops.empty() ? nullptr : g->ops.front());
   if (!g->launch.tiling_only) run_blocks(g->tiling.block_dim, call_kernel, nullptr);
 }
 
@@ -396,7 +396,7 @@ void host_main() {
   emit(Op::kHello, abi::kAbiVersion);
   load();
   void* const host_function = ::dlsym(g->object, ("launch_" + std::string(g->launch.op)).c_str());
-  if (g->ops.empty() && !g->tiling_function && host_function)
+  if (host_function)
     run_host_function(host_function);
   else
     run_project();
@@ -436,7 +436,23 @@ void refuse(const std::string& code, const std::string& message, const std::stri
   leave_program();
 }
 
+bool may_launch() {
+  Bridge& bridge = g->bridge;
+  if (!bridge.in_force) return true;
+  return bridge.launches++ == bridge.wanted;
+}
+
+void launch_operator(const ops::OpData& op, const std::string& kernel, const LaunchDescription& call) {
+  g->kernel = ::dlsym(g->object, kernel.c_str());
+  if (!g->kernel)
+    refuse("kernel_missing", "there is no kernel function " + kernel,
+           "define extern \"C\" __global__ __aicore__ void " + kernel + "(...)");
+  run_tiling(call, &op);
+  run_blocks(g->tiling.block_dim, call_kernel, nullptr);
+}
+
 void launch_directly(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
+  if (!may_launch()) return;
   if (g->blocks_launched)
     refuse("launch_twice", "the host function launches a second kernel; the twin runs one launch",
            "do all the work in one kernel, with SyncAll between its parts");
