@@ -179,7 +179,8 @@ def work_under_limits(options, work):
     import shims
     shims.install()
     import packing
-    document = packing.Packer(options.file, work, options.small_elements).make()
+    with shims.NarrowOnCpu():
+        document = packing.Packer(options.file, work, options.small_elements).make()
     return {"pack": options.out, "task_id": document["task_id"], "name": document["name"], "category": document["category"],
             "op_class": document["tolerance"]["op_class"]}
 

@@ -4,6 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 def install():
@@ -86,3 +87,49 @@ def _add_max_pool3d_on_meta():
     except (NotImplementedError, RuntimeError):
         _library = torch.library.Library("aten", "IMPL", "Meta")
         _library.impl("max_pool3d_with_indices", _max_pool3d_meta)
+
+
+class NarrowOnCpu(TorchDispatchMode):
+    """Where torch's CPU has no kernel for half or bfloat16, or a wrong one, computes in float32 and rounds the result."""
+
+    NARROW = (torch.float16, torch.bfloat16)
+    WRONG = ("convolution",)  # bfloat16 transposed convolutions come out with another layout
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        narrow = self._narrow_type(args, kwargs)
+        if narrow is None:
+            return function(*args, **kwargs)
+        if str(function).split(".")[1] not in self.WRONG:
+            try:
+                return function(*args, **kwargs)
+            except RuntimeError as error:
+                if "not implemented for" not in str(error) and "not supported" not in str(error):
+                    raise
+        made = function(*self._map(args, self._wide), **self._map(kwargs, self._wide))
+        if function._schema.is_mutable and isinstance(args[0], torch.Tensor):
+            return args[0].copy_(made)
+        return self._map(made, lambda t: t.to(narrow) if t.dtype == torch.float32 else t)
+
+    def _narrow_type(self, args, kwargs):
+        found = []
+
+        def look(tensor):
+            if tensor.dtype in self.NARROW and tensor.device.type == "cpu":
+                found.append(tensor.dtype)
+            return tensor
+
+        self._map((args, kwargs), look)
+        return found[0] if found else None
+
+    def _wide(self, tensor):
+        return tensor.float() if tensor.dtype in self.NARROW else tensor
+
+    def _map(self, value, change):
+        if isinstance(value, torch.Tensor):
+            return change(value)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._map(each, change) for each in value)
+        if isinstance(value, dict):
+            return {key: self._map(each, change) for key, each in value.items()}
+        return value

@@ -70,6 +70,27 @@ TEST_F(ProbeRun, makes_a_pack_of_an_unchanged_file_and_keeps_it) {
   EXPECT_NE(changed->folder, again->folder);
 }
 
+TEST_F(ProbeRun, packs_types_that_the_processor_cannot_compute_with) {
+  const std::string file = folder_.write("kb/narrow.py", R"(
+import torch
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return torch.softmax(torch.matmul(a, b), -1)
+def get_inputs():
+    return [torch.randn(48, 32, dtype=torch.float16), torch.randn(32, 40, dtype=torch.float16)]
+def get_init_inputs():
+    return []
+)");
+  const auto entries = resolve_suite(file, EVK_SOURCE_DIR);
+  ASSERT_TRUE(entries);
+  const auto task = Probe(config()).load(entries->at(0));
+  ASSERT_TRUE(task) << task.error().message;
+  const ShapeSet& small = *task->shapes("small");
+  EXPECT_EQ(small.inputs[0].type.dtype, DType::kFloat16);
+  EXPECT_EQ(small.outputs[0].type.dtype, DType::kFloat16);
+  EXPECT_EQ(small.graph.nodes.size(), 2u);
+}
+
 TEST_F(ProbeRun, a_shipped_pack_is_used_only_for_the_very_file_it_was_made_of) {
   auto demo = resolve_suite("demo", EVK_SOURCE_DIR);
   ASSERT_TRUE(demo);
