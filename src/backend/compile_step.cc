@@ -12,6 +12,7 @@
 #include "base/sha256.h"
 #include "sandbox/child.h"
 #include "twin/program/rewrite.h"
+#include "twin/program/type_macros.h"
 
 namespace evk {
 namespace {
@@ -67,6 +68,18 @@ std::string source_text(const SourceFile& file) {
 bool declares_tiling(const SourceFile& file) {
   return is_host(file.path) && file.path.ends_with(".h") &&
          file.text.find("BEGIN_TILING_DATA_DEF") != std::string::npos;
+}
+
+// The kernel's names for the types that op_host registers.
+std::vector<std::pair<std::string, std::string>> registered_types(const Candidate& candidate) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const SourceFile& file : candidate.files)
+    if (is_host(file.path))
+      for (auto& macro : twin::type_macros(file.text))
+        if (std::none_of(all.begin(), all.end(),
+                         [&](const auto& known) { return known.first == macro.first; }))
+          all.push_back(std::move(macro));
+  return all;
 }
 
 // Messages of a compiler driver whose helper was ended by a limit.
@@ -222,6 +235,8 @@ std::string CompileStep::key_of(const Candidate& candidate, const SourceFile& so
     const bool seen = part == Part::kHost ? is_host(file.path) : !is_host(file.path) || !is_source(file.path);
     if (seen) hash.field(file.path).field(file.text);
   }
+  if (part == Part::kKernel)
+    for (const auto& [name, type] : registered_types(candidate)) hash.field(name).field(type);
   return hash.hex();
 }
 
@@ -254,6 +269,9 @@ Result<CompileStep::Compiled> CompileStep::compile(const Candidate& candidate, c
     if (part == Part::kKernel && declares_tiling(file))
       arguments.insert(arguments.end(), {"-include", "@in/" + file.path});
   }
+  if (part == Part::kKernel)
+    for (const auto& [name, type] : registered_types(candidate))
+      arguments.push_back("-D" + name + "=" + type);
   arguments.insert(arguments.end(), {"-x", "c++", "-c", "@in/" + source.path, "-o", "@tmp/out.o"});
   EVK_TRY(Compiled compiled, invoke(arguments, std::move(files), "out.o", 128ull << 20));
   if (const auto* bytes = std::get_if<std::string>(&compiled)) {

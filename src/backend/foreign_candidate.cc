@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "twin/program/type_macros.h"
 
 namespace evk {
 namespace {
@@ -60,23 +60,7 @@ Result<std::vector<std::string>> operator_types(const std::string& text) {
 }
 
 // The vendor's build names the types of an operator's tensors to its kernel: DTYPE_X for tensor x.
-std::string type_macros(const std::string& project) {
-  static const std::map<std::string, std::pair<std::string, std::string>> kTypes = {
-      {"float", {"float", "DT_FLOAT"}},
-      {"float32", {"float", "DT_FLOAT"}},
-      {"float16", {"half", "DT_FLOAT16"}},
-      {"fp16", {"half", "DT_FLOAT16"}},
-      {"bfloat16", {"bfloat16_t", "DT_BF16"}},
-      {"bf16", {"bfloat16_t", "DT_BF16"}},
-      {"int8", {"int8_t", "DT_INT8"}},
-      {"uint8", {"uint8_t", "DT_UINT8"}},
-      {"int16", {"int16_t", "DT_INT16"}},
-      {"uint16", {"uint16_t", "DT_UINT16"}},
-      {"int32", {"int32_t", "DT_INT32"}},
-      {"uint32", {"uint32_t", "DT_UINT32"}},
-      {"int64", {"int64_t", "DT_INT64"}},
-      {"uint64", {"uint64_t", "DT_UINT64"}},
-      {"bool", {"bool", "DT_BOOL"}}};
+std::string macro_text(const std::string& project) {
   const json document = json::parse(project, nullptr, false);
   std::string macros;
   for (const json& op : document.is_array() ? document : json::array({document})) {
@@ -89,11 +73,11 @@ std::string type_macros(const std::string& project) {
         for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
         const json types = each.value("type", json::array());
         const json& first = types.is_array() && !types.empty() ? types[0] : types;
-        const auto known = kTypes.find(first.is_string() ? first.get<std::string>() : "");
-        if (known == kTypes.end()) continue;
+        const auto* known = twin::device_type(first.is_string() ? first.get<std::string>() : "");
+        if (known == nullptr) continue;
         macros +=
             fmt::format("#ifndef DTYPE_{0}\n#define DTYPE_{0} {1}\n#define ORIG_DTYPE_{0} {2}\n#endif\n",
-                        name, known->second.first, known->second.second);
+                        name, known->first, known->second);
       }
   }
   return macros;
@@ -116,7 +100,7 @@ Result<ForeignCandidate> read_six_strings(const ForeignStrings& strings) {
   const std::string &op = made.operator_name, host = "op_host/" + op;
   made.kernels.files = {{host + ".cpp", *string_of(strings, "host_operator_src")},
                         {host + "_tiling.h", *string_of(strings, "host_tiling_src") + "\n" +
-                                                 type_macros(*string_of(strings, "project_json_src"))},
+                                                 macro_text(*string_of(strings, "project_json_src"))},
                         {"op_kernel/" + op + ".cpp", *string_of(strings, "kernel_src")}};
   made.glue = {{"op_host/pybind.cpp", *string_of(strings, "python_bind_src")}};
   made.model = *string_of(strings, "model_src");

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "twin/program/rewrite.h"
+#include "twin/program/type_macros.h"
 
 namespace evk::twin {
 namespace {
@@ -45,6 +46,11 @@ std::vector<std::string> flags_of(const std::vector<std::string>& flags, const s
   return with(flags, {"-fmacro-prefix-map=" + root + "/=", "-include", prelude});
 }
 
+std::string text_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 Result<std::string> build_direct(const BuildRecipe& recipe, const std::string& file,
                                  const std::string& object) {
   std::ifstream in(file, std::ios::binary);
@@ -72,6 +78,8 @@ Result<std::string> build_project(const BuildRecipe& recipe, const std::string& 
     if (!fs::exists(source)) return failure(source + " is missing");
   std::vector<std::string> kernel_flags = flags_of(recipe.kernel_flags, recipe.kernel_prelude, project);
   if (fs::exists(host + "_tiling.h")) kernel_flags = with(kernel_flags, {"-include", host + "_tiling.h"});
+  for (const auto& [name, type] : type_macros(text_of(host + ".cpp")))
+    kernel_flags.push_back("-D" + name + "=" + type);
   EVK_TRY_STATUS(compile(with(kernel_flags, {"-c", kernel, "-o", object + "_kernel.o"})));
   EVK_TRY_STATUS(compile(with(flags_of(recipe.host_flags, recipe.host_prelude, project),
                               {"-c", host + ".cpp", "-o", object + "_host.o"})));
