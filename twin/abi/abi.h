@@ -95,10 +95,10 @@ enum class Op : std::uint16_t {
   kLocation,      // declares location id a[0]; text "file:line" lies in the bulk area, a[1] bytes
   kTilingResult,  // ask: after the host tiling. a[0] block dim, a[1] tiling key, a[2] workspace bytes, a[3]
                   // tiling bytes (in the bulk area), a[4] 0 = success else the ge status. Answer: GM address
-                  // of workspace
+                  // of workspace. a[5] = KernelKind
   kBlockBegin,    // a[0] block index, a[1] sub-block, a[2] 0 = AIV 1 = AIC
   kBlockEnd,
-  kBlockSwitch,  // the following records belong to block a[0] (fibers)
+  kBlockSwitch,  // the following records belong to block a[0], sub-block a[1], core a[2] (fibers)
   kExit,         // every block ended; the last record of an orderly run
   kHostFinding,  // the program's own finding: a[0] = code, text in the bulk area, a[1] bytes
   kPrint,        // device printf: text in the bulk area, a[0] bytes
@@ -143,7 +143,8 @@ enum class Op : std::uint16_t {
   kDataCopyPad,     // length in bytes; stride in bytes on the GM side, in 32-byte blocks on the UB side.
                     // a[2] = left pad | right pad << 16 | is_pad << 32 (elements), a[3] = pad value bits
   kCopy,            // UB to UB with mask and repeat (vector pipe)
-  kNd2Nz,  // a[0..5]: ndNum, nValue, dValue, srcNdMatrixStride, srcDValue, dstNzC0Stride | dstNzNStride << 32
+  kNd2Nz,      // rows of GM to fractals of L1. a[0..4]: ndNum, nValue, dValue, srcNdMatrixStride, srcDValue;
+               // a[5]: dstNzC0Stride | dstNzNStride << 16 | dstNzMatrixStride << 32
   kInitGm,     // fill operand[0] with a[2] bits, a[0] elements (InitOutput, Fill)
   kSetAtomic,  // a[0]: 0 none, 1 add, 2 max, 3 min; mode = DType
 
@@ -215,11 +216,17 @@ enum class Op : std::uint16_t {
   kResetMask,
   // --- cube
   // ----------------------------------------------------------------------------------------------------------
+  // dst operand[0], src operand[1]; fractals of 512 bytes. a[0] = first | repeats << 16 | source stride <<
+  // 32, a[1] = gap at the destination | gap between the fractals of one square << 16; flags: 1 transpose, 2
+  // addresses decrease
   kLoadData2D = 576,
-  kLoadData3D,
-  kLoadDataTranspose,
-  kMmad,
-  kFixpipe,
+  kLoadData3D,         // a[0..5]: see Image
+  kLoadDataTranspose,  // as kLoadData2D, in squares of 16 (32 for one byte) rows
+  kMmad,     // L0C operand[0], L0A operand[1], L0B operand[2], bias operand[3] or none. a[0] = m | n << 16 |
+             // k << 32; mode: MmadStart; flags: 1 unit flag, 2 k in whole 16s (float)
+  kFixpipe,  // dst operand[0] (GM or L1), L0C operand[1]. mode: Quant; flags: 1 relu, 2 to rows, 4 unit flag;
+             // a[0] = n | m << 16, a[1] = source stride | dst stride << 32, a[2] = scale as bits of float,
+             // a[3] = matrices | source step << 16, a[4] = destination step
   kSetFixpipe,
   // --- macro operations: exact results and cost of the documented expansion
   // ---------------------------------------
@@ -241,6 +248,18 @@ enum class MacroOp : std::uint16_t {
   kMean,
   kBroadcast
 };
+
+// What Mmad adds the products to.
+enum class MmadStart : std::uint16_t { kZero = 0, kAccumulate, kBias };
+// What happens to elements on their way out of L0C; kDequant multiplies int32 by a scale.
+enum class Quant : std::uint16_t { kNone = 0, kF32ToF16, kF32ToBf16, kDequant };
+// Which cores a kernel runs on, numbered as the KERNEL_TYPE names.
+enum class KernelKind : std::uint8_t { kAiv = 0, kAic, kMixAiv10, kMixAic10, kMix11, kMix12 };
+inline constexpr std::uint64_t kKernelKinds = 6;
+constexpr bool has_aic(KernelKind k) { return k != KernelKind::kAiv && k != KernelKind::kMixAiv10; }
+constexpr std::uint32_t aivs_of(KernelKind k) {
+  return k == KernelKind::kMix12 ? 2 : k == KernelKind::kAic || k == KernelKind::kMixAic10 ? 0 : 1;
+}
 
 // One instruction. 128 bytes: two cache lines.
 struct Record {

@@ -57,11 +57,19 @@ bool Core::aligned(const abi::Operand& o, const char* what, std::uint64_t bytes)
     fault("misaligned",
           fmt::format("{} starts at byte {} of the on-chip memory, not at a multiple of {}", what, o.addr,
                       bytes),
-          "start at offsets that are multiples of 32 bytes");
+          "start at an offset that is such a multiple");
   return false;
 }
 
 bool Core::in_chip_bounds(const abi::Operand& o, std::uint64_t lo, std::uint64_t bytes, const char* what) {
+  if ((o.space == abi::Space::kUb) == block_->totals.is_cube) {
+    if (!findings_.again("wrong_core", loc_))
+      fault("wrong_core",
+            fmt::format("{} lies in a memory that a {} core does not have", what,
+                        block_->totals.is_cube ? "cube" : "vector"),
+            "use A1 to CO1 and C2 under ASCEND_IS_AIC, VECIN to VECOUT under ASCEND_IS_AIV");
+    return false;
+  }
   const std::uint64_t size = bytes_of_space(o.space);
   if (lo > size || bytes > size - lo) {
     fault("chip_out_of_bounds",

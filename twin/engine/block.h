@@ -115,7 +115,8 @@ struct LineCost {
 
 // What is left of a block when it has ended.
 struct BlockTotals {
-  std::uint32_t index = 0;
+  std::uint32_t index = 0;  // of the core: Core::core_key
+  bool is_cube = false;
   double end_cycle = 0, copy_cycles = 0, bank_cycles = 0;
   std::array<double, abi::kPipes> busy{};
   std::uint64_t stream_hash = 0;

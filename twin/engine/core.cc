@@ -147,6 +147,12 @@ void Core::dispatch(const abi::Record& r, Answer& answer) {
       return init_gm(r);
     case Op::kSetAtomic:
       return set_atomic(r);
+    case Op::kNd2Nz:
+    case Op::kLoadData2D:
+    case Op::kLoadDataTranspose:
+    case Op::kMmad:
+    case Op::kFixpipe:
+      return cube(r);
     case Op::kSetMask:
     case Op::kResetMask:
       return scalar(cost_->issue);
@@ -177,8 +183,7 @@ Engine::Answer Core::life(const abi::Record& r, const std::byte* bulk, std::uint
       end_block();
       return {};
     case Op::kBlockSwitch: {
-      const auto found =
-          r.a[0] <= kBlockDimMax ? live_.find(static_cast<std::uint32_t>(r.a[0])) : live_.end();
+      const auto found = live_.find(core_key(r));
       block_ = found == live_.end() ? nullptr : found->second.get();
       return {};
     }
@@ -219,19 +224,34 @@ Engine::Answer Core::tiling_result(const abi::Record& r) {
     return refuse_tiling("workspace_too_large",
                          fmt::format("the tiling asked for {} bytes of workspace, {} are left", r.a[2], room),
                          "ask for less", r.loc);
+  if (r.a[5] >= abi::kKernelKinds) {
+    fault("bad_record", "a kernel of a kind that does not exist");
+    return kStop;
+  }
+  kind_ = static_cast<abi::KernelKind>(r.a[5]);
   block_dim_ = static_cast<std::uint32_t>(r.a[0]);
   tiling_key_ = r.a[1];
   workspace_bytes_ = r.a[2];
-  cost_.emplace(device_, block_dim_);
+  cost_.emplace(device_, block_dim_, kind_);
   const auto index = gm_.add("workspace", GmTensor::Kind::kWorkspace, workspace_bytes_, {});
   return {gm_.tensors()[index].base, nullptr, 0, launch_.tiling_only};
+}
+
+// Cores are numbered by their block; in a block of several, the cube core comes first and each vector core a
+// step of 65536 later.
+std::uint32_t Core::core_key(const abi::Record& r) const {
+  const bool mixed = abi::has_aic(kind_) && abi::aivs_of(kind_) > 0, cube = r.a[2] == 1;
+  const std::uint64_t cores = cube ? abi::has_aic(kind_) : abi::aivs_of(kind_);
+  if (r.a[0] >= block_dim_ || r.a[2] > 1 || r.a[1] >= cores) return kNoCore;
+  return static_cast<std::uint32_t>(r.a[0]) +
+         (mixed && !cube ? static_cast<std::uint32_t>(r.a[1] + 1) << 16 : 0);
 }
 
 // False if the program should end: it runs more blocks at once than can be.
 bool Core::begin_block(const abi::Record& r) {
   block_ = nullptr;
-  const auto index = static_cast<std::uint32_t>(std::min(r.a[0], kBlockDimMax));
-  if (!cost_ || index >= block_dim_ || live_.contains(index) || ended_.contains(index)) {
+  const std::uint32_t index = core_key(r);
+  if (!cost_ || index == kNoCore || live_.contains(index) || ended_.contains(index)) {
     fault("bad_record", "a block begins that was not launched, or begins twice");
     return false;
   }
@@ -244,10 +264,11 @@ bool Core::begin_block(const abi::Record& r) {
   }
   auto block = std::make_unique<Block>();
   block->totals.index = index;
+  block->totals.is_cube = r.a[2] == 1;
   block->l2.resize(cost_->l2_share_bytes());
   block_ = block.get();
   live_[index] = std::move(block);
-  if (!spare_ub_.empty()) {
+  if (!block_->totals.is_cube && !spare_ub_.empty()) {
     auto& arena = block_->arena[static_cast<std::size_t>(abi::Space::kUb)];
     arena = std::move(spare_ub_.back());
     spare_ub_.pop_back();

@@ -31,7 +31,7 @@ class Core final : public Engine {
   RunReport finish(RunEnd end) override;
 
  private:
-  static constexpr int kS = 0, kV = 1, kMte2 = 4, kMte3 = 5;
+  static constexpr int kS = 0, kV = 1, kM = 2, kMte1 = 3, kMte2 = 4, kMte3 = 5, kFix = 6;
 
   // One stretch of elements of an instruction, contiguous in every operand: offsets in bytes from the
   // operands' addresses, and the index of its first element among all that the instruction names.
@@ -66,7 +66,14 @@ class Core final : public Engine {
   void dispatch(const abi::Record& r, Answer& answer);
   void fault(const char* code, std::string message, const char* remedy = "", std::uint32_t other = 0);
   void note(const char* code, std::string message, const char* remedy = "", std::uint32_t other = 0);
-  int block_index() const { return block_ ? static_cast<int>(block_->index()) : -1; }
+  static constexpr std::uint32_t kNoCore = ~0u;
+  // The number of the core that a record begins or switches to; kNoCore if the launch has none such.
+  std::uint32_t core_key(const abi::Record& r) const;
+  // Cores that the launch runs: one or several a block.
+  std::size_t cores_launched() const {
+    return std::size_t{block_dim_} * (abi::has_aic(kind_) + abi::aivs_of(kind_));
+  }
+  int block_index() const { return block_ ? static_cast<int>(block_->index() & 0xffff) : -1; }
 
   // --- sync.cc: buffers, queues, flags, barriers, the pipes' clocks
   void sync(const abi::Record& r);
@@ -118,6 +125,32 @@ class Core final : public Engine {
   void set_value(const abi::Record& r);
   void charge_scalar_access(const abi::Operand& o, bool write);
   Answer read_gm(const abi::Record& r);
+
+  // --- cube.cc, fixpipe.cc: the cube core
+  void cube(const abi::Record& r);
+  void nd2nz(const abi::Record& r);
+  bool nd2nz_matrix(const abi::Record& r, std::uint64_t from_at, std::uint64_t to_at, std::uint64_t size,
+                    std::uint64_t& done);
+  bool cube_copy(int pipe, const abi::Record& r, std::uint64_t src_at, std::uint64_t dst_at,
+                 std::uint64_t bytes);
+  bool check_load(const abi::Record& r);
+  void charge_cube_load(const abi::Record& r, int pipe, std::uint64_t bytes);
+  void load_data_2d(const abi::Record& r);
+  bool load_square(const abi::Record& r, std::uint64_t src_at, std::uint64_t first, std::uint64_t second,
+                   std::uint64_t size);
+  void load_data_transpose(const abi::Record& r);
+  void bias_copy(const abi::Record& r, const Rows& rows);
+  bool check_mmad(const abi::Record& r, std::uint64_t m, std::uint64_t n, std::uint64_t k);
+  void order_products(std::uint64_t fractals);
+  void mmad_instruction(const abi::Record& r);
+  bool check_fixpipe(const abi::Record& r);
+  void fixpipe(const abi::Record& r);
+  bool touch_fix_source(const abi::Record& r, std::uint64_t at, std::uint64_t m, std::uint64_t n,
+                        std::uint64_t strip, Range& whole);
+  std::uint64_t fix_rows(const abi::Record& r, std::uint64_t src_at, std::uint64_t dst_at, std::uint64_t m,
+                         std::uint64_t n);
+  std::uint64_t fix_fractals(const abi::Record& r, std::uint64_t m, std::uint64_t n);
+  void charge_fixpipe(const abi::Record& r, std::uint64_t elements, std::uint64_t bytes);
 
   // --- vector.cc: elementwise instructions
   void vector(const abi::Record& r);
@@ -179,6 +212,8 @@ class Core final : public Engine {
   bool exited_ = false, tiling_failed_ = false, runaway_ = false;
   std::string printed_;
   std::vector<std::byte> answer_bulk_;
+  std::vector<std::byte> fix_row_;  // while Fixpipe works
+  abi::KernelKind kind_ = abi::KernelKind::kAiv;
   std::vector<Piece> pieces_;
   std::vector<Piece> runs_;  // the pieces of one repeat, while pieces_ is made
 };

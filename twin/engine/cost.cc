@@ -19,7 +19,7 @@ std::uint64_t blocks_in(const Walk& w) { return w.block_stride == 0 ? 1 : 8; }
 
 }  // namespace
 
-CostModel::CostModel(const Device& device, std::uint32_t blocks) {
+CostModel::CostModel(const Device& device, std::uint32_t blocks, abi::KernelKind kind) {
   const auto at = [&](const char* name) { return device.at(name); };
   issue = at("s.issue_cycles"), block = at("s.block_cycles"), queue = at("s.queue_cycles");
   ub_load = at("s.ub_load_cycles"), ub_store = at("s.ub_store_cycles");
@@ -47,10 +47,19 @@ CostModel::CostModel(const Device& device, std::uint32_t blocks) {
   read_read_ = at("v.bank_read_read_cycles"), read_write_ = at("v.bank_read_write_cycles"),
   broadcast_ = at("v.bank_broadcast_cycles");
 
-  const double active = std::clamp<double>(blocks, 1, device.aiv_cores);
+  // GM is shared by the cores that mostly move: those of the cube, if the kernel has them.
+  const bool cube = abi::has_aic(kind);
+  const double active = std::clamp<double>(blocks, 1, cube ? device.aic_cores : device.aiv_cores);
+  mmad_head_ = at("m.head_cycles"), load_head_ = at("mte1.head_cycles");
+  l0a_rate_ = at("mte1.l0a_bytes_per_cycle"), l0b_rate_ = at("mte1.l0b_bytes_per_cycle"),
+  bt_rate_ = at("mte1.bt_bytes_per_cycle");
+  fix_head_ = at("fix.head_cycles"), fix_elements_ = at("fix.elements_per_cycle");
+  fix_rate_ = std::min(at("fix.bytes_per_cycle"), at("gm.write_bytes_per_cycle") / active);
   load_issue_ = at("mte2.issue_cycles"), store_issue_ = at("mte3.issue_cycles"), row_ = at("mte2.row_cycles");
-  load_rate_ = std::min(at("mte2.bytes_per_cycle"), at("gm.read_bytes_per_cycle") / active);
-  load_cached_rate_ = std::min(at("mte2.cached_bytes_per_cycle"), at("gm.total_bytes_per_cycle") / active);
+  load_rate_ = std::min(at(cube ? "mte2.cube_bytes_per_cycle" : "mte2.bytes_per_cycle"),
+                        at("gm.read_bytes_per_cycle") / active);
+  load_cached_rate_ = std::min(at(cube ? "mte2.cube_cached_bytes_per_cycle" : "mte2.cached_bytes_per_cycle"),
+                               at("gm.total_bytes_per_cycle") / active);
   store_rate_ = std::min(at("mte3.bytes_per_cycle"), at("gm.write_bytes_per_cycle") / active);
   sector_ = static_cast<std::uint64_t>(at("gm.sector_bytes")),
   line_ = static_cast<std::uint64_t>(at("gm.line_bytes"));
@@ -152,6 +161,23 @@ std::uint64_t CostModel::bus_bytes(std::uint64_t addr, std::uint64_t bytes) cons
 double CostModel::load_cycles(std::uint64_t rows, double hbm_bytes, double cached_bytes) const {
   return load_issue_ + static_cast<double>(rows - 1) * row_ + hbm_bytes / load_rate_ +
          cached_bytes / load_cached_rate_;
+}
+
+double CostModel::mmad_cycles(DType dtype, std::uint64_t m, std::uint64_t n, std::uint64_t k) const {
+  const auto up = [](std::uint64_t value, std::uint64_t size) { return (value + size - 1) / size; };
+  const std::uint64_t deep = dtype == DType::kF32  ? up(k, 16) * 4
+                             : dtype == DType::kI8 ? up(k, 32)
+                                                   : up(k, 16);
+  return mmad_head_ + static_cast<double>(up(m, 16) * up(n, 16) * deep);
+}
+
+double CostModel::cube_load_cycles(abi::Space to, std::uint64_t bytes) const {
+  const double rate = to == abi::Space::kL0A ? l0a_rate_ : to == abi::Space::kL0B ? l0b_rate_ : bt_rate_;
+  return load_head_ + static_cast<double>(bytes) / rate;
+}
+
+double CostModel::fixpipe_cycles(std::uint64_t elements, double bus_bytes) const {
+  return fix_head_ + std::max(static_cast<double>(elements) / fix_elements_, bus_bytes / fix_rate_);
 }
 
 double CostModel::store_cycles(std::uint64_t rows, double bytes) const {

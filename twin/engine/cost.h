@@ -30,7 +30,7 @@ struct Walk {
 class CostModel {
  public:
   // `blocks` run at once: they share GM's bandwidth.
-  CostModel(const Device& device, std::uint32_t blocks);
+  CostModel(const Device& device, std::uint32_t blocks, abi::KernelKind kind = abi::KernelKind::kAiv);
 
   VectorCost vector(abi::Op op, abi::DType dtype) const;
   // Extra cycles because of UB bank conflicts: 16 groups of one 32-byte block, three chunks of 64 KiB. Two
@@ -44,6 +44,13 @@ class CostModel {
   std::uint64_t bus_bytes(std::uint64_t addr, std::uint64_t bytes) const;
   double load_cycles(std::uint64_t rows, double hbm_bytes, double cached_bytes) const;
   double store_cycles(std::uint64_t rows, double bytes) const;
+
+  // The cube unit multiplies 16 x 16 by 16 x (32 bytes) in a cycle, float in four for 16 x 16 x 16.
+  double mmad_cycles(abi::DType dtype, std::uint64_t m, std::uint64_t n, std::uint64_t k) const;
+  // L1 to L0A, L0B or the bias table.
+  double cube_load_cycles(abi::Space to, std::uint64_t bytes) const;
+  // L0C to GM, whose bus moves `bus_bytes`, or to L1 (0 bytes).
+  double fixpipe_cycles(std::uint64_t elements, double bus_bytes) const;
 
   // Share of L2 of one running block.
   std::uint64_t l2_share_bytes() const { return l2_share_bytes_; }
@@ -60,6 +67,7 @@ class CostModel {
   double half_factor_ = 1;
   double read_read_, read_write_, broadcast_;
   double load_issue_, load_rate_, load_cached_rate_, row_, store_issue_, store_rate_;
+  double mmad_head_, load_head_, l0a_rate_, l0b_rate_, bt_rate_, fix_head_, fix_elements_, fix_rate_;
   std::uint64_t sector_, line_, l2_share_bytes_;
 };
 

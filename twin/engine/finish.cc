@@ -107,14 +107,22 @@ RunProfile Core::profile() const {
   RunProfile p;
   p.block_dim = block_dim_;
   if (ended_.empty() || !cost_) return p;
-  const std::size_t cores = std::min<std::size_t>(static_cast<std::size_t>(device_.aiv_cores), ended_.size());
+  // The cores of a block end together; a block of a cube core and its vector cores takes a cube core's place.
+  std::map<std::uint32_t, double> group_end;
+  for (const auto& [index, t] : ended_) {
+    double& end = group_end[index & 0xffff];
+    end = std::max(end, t.end_cycle);
+  }
+  const int places = abi::has_aic(kind_) ? device_.aic_cores : device_.aiv_cores;
+  const std::size_t cores = std::min<std::size_t>(static_cast<std::size_t>(places), group_end.size());
   std::vector<double> core(cores, 0.0);
-  double sum = 0, slowest = 0, beside_copies = 0, bank = 0;
+  for (const auto& [index, end] : group_end)  // the core that is free first takes the next block
+    *std::min_element(core.begin(), core.end()) += end;
+  double sum = 0, cube_sum = 0, vector_sum = 0, slowest = 0, beside_copies = 0, bank = 0;
   std::array<double, abi::kPipes> busy{};
   for (const auto& [index, t] : ended_) {
-    *std::min_element(core.begin(), core.end()) +=
-        t.end_cycle;  // the core that is free first takes the next block
     sum += t.end_cycle;
+    (t.is_cube ? cube_sum : vector_sum) += t.end_cycle;
     slowest = std::max(slowest, t.end_cycle);
     beside_copies += std::max(0.0, t.end_cycle - t.copy_cycles);
     for (std::size_t i = 0; i < busy.size(); ++i) busy[i] += t.busy[i];
@@ -133,12 +141,16 @@ RunProfile Core::profile() const {
   p.total_ns = total / device_.clock_ghz;
   p.launch_ns = device_.at("launch.base_ns") + device_.at("launch.per_block_ns") * static_cast<double>(cores);
   // Where memory is the limit, blocks take longer than their own clocks say: their copies do.
-  const double stretched = by_cores > 0 ? sum * total / by_cores : 0, copies = busy[kMte2] + busy[kMte3];
+  const double stretch = by_cores > 0 ? total / by_cores : 0, stretched = sum * stretch,
+               copies = busy[kMte2] + busy[kMte3] + busy[kFix];
   if (copies > 0)
-    for (const int pipe : {kMte2, kMte3})
+    for (const int pipe : {kMte2, kMte3, kFix})
       busy[static_cast<std::size_t>(pipe)] *= 1 + (stretched - sum) / copies;
-  const auto ratio = [&](int pipe) {
-    return stretched > 0 ? std::min(1.0, busy[static_cast<std::size_t>(pipe)] / stretched) : 0;
+  const auto ratio = [&](int pipe) {  // of the time of the cores that have the pipe
+    const double of = stretch * (pipe == kM || pipe == kMte1 || pipe == kFix ? cube_sum
+                                 : pipe == kV                                ? vector_sum
+                                                                             : sum);
+    return of > 0 ? std::min(1.0, busy[static_cast<std::size_t>(pipe)] / of) : 0;
   };
   p.scalar_ratio = ratio(0), p.vec_ratio = ratio(1), p.mac_ratio = ratio(2), p.mte1_ratio = ratio(3),
   p.mte2_ratio = ratio(4), p.mte3_ratio = ratio(5), p.fixpipe_ratio = ratio(6);
@@ -154,10 +166,10 @@ RunReport Core::finish(RunEnd end) {
   if (end == RunEnd::kComplete && !exited_ && !launch_.tiling_only) end = RunEnd::kAborted;
   if (tiling_failed_) end = RunEnd::kTilingFailed;
   if (runaway_) end = RunEnd::kRunaway;
-  if (end == RunEnd::kComplete && !launch_.tiling_only && ended_.size() != block_dim_) {
+  if (end == RunEnd::kComplete && !launch_.tiling_only && ended_.size() != cores_launched()) {
     end = RunEnd::kAborted;
     findings_.add("block_ended_early",
-                  fmt::format("{} of {} blocks ran to their end", ended_.size(), block_dim_),
+                  fmt::format("{} of {} blocks ran to their end", ended_.size(), cores_launched()),
                   "let every block return from the kernel", last_loc_, -1);
   }
   conflicts_between_blocks();

@@ -208,8 +208,15 @@ void Core::charge_store(const abi::Operand& dst, const Rows& rows, std::uint64_t
   block_->copies.add(1, start, start + cycles);
 }
 
-// Within the chip: by the vector unit.
+// Within the chip: by the vector unit, or from L1 to the bias table.
 void Core::chip_copy(const abi::Record& r, const Rows& rows) {
+  const abi::Space from_space = r.operand[1].space, to_space = r.operand[0].space;
+  if (from_space == abi::Space::kL1 && to_space == abi::Space::kBt) return bias_copy(r, rows);
+  if (from_space != abi::Space::kUb || to_space != abi::Space::kUb)
+    return fault("copy_path",
+                 "DataCopy copies within UB, and from L1 to C2; this device has no other copy "
+                 "between on-chip memories",
+                 "LoadData fills A2 and B2, Fixpipe empties CO1");
   for (std::uint64_t i = 0; i < rows.count; ++i) {
     const Range from = range(r.operand[1], i * rows.src_step, rows.bytes, false, kSource);
     if (!from.ok) break;

@@ -92,7 +92,8 @@ inline Operand ub(std::uint64_t addr, DType dtype = DType::kF32, std::uint16_t b
 
 class Program {
  public:
-  explicit Program(Launch launch, std::uint64_t blocks = 1, const Device& device = a2()) {
+  explicit Program(Launch launch, std::uint64_t blocks = 1, const Device& device = a2(),
+                   abi::KernelKind kind = abi::KernelKind::kAiv) {
     auto engine = Engine::create(device, std::move(launch));
     EVK_CHECK(engine.has_value(), "{}", engine.error().text());
     engine_ = *std::move(engine);
@@ -100,6 +101,7 @@ class Program {
     r.op = Op::kTilingResult;
     r.a[0] = blocks;
     r.a[2] = 1 << 20;
+    r.a[5] = static_cast<std::uint64_t>(kind);
     workspace = engine_->execute(r, nullptr, 0).value;
   }
   Engine::Answer send(abi::Record r) {
@@ -146,6 +148,12 @@ class Program {
   }
 
   void block(std::uint64_t index) { send(record(Op::kBlockBegin, {}, {index})); }
+  // A core of a block: the cube core, or vector core `sub`.
+  void cube_core(std::uint64_t index) { send(record(Op::kBlockBegin, {}, {index, 0, 1})); }
+  void vector_core(std::uint64_t index, std::uint64_t sub) {
+    send(record(Op::kBlockBegin, {}, {index, sub, 0}));
+  }
+  void resume_cube(std::uint64_t index) { send(record(Op::kBlockSwitch, {}, {index, 0, 1})); }
   void resume(std::uint64_t index) { send(record(Op::kBlockSwitch, {}, {index})); }
   void end() { send(record(Op::kBlockEnd, {})); }
   void op(Op o, const std::vector<std::uint64_t>& a, const std::vector<Operand>& operands = {}) {

@@ -20,6 +20,11 @@ const char* pipe_name(int p) {
   static constexpr const char* kNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
   return kNames[p];
 }
+const char* space_name(abi::Space s) {
+  static constexpr const char* kNames[] = {"no memory",      "GM", "UB", "L1", "L0A", "L0B", "L0C",
+                                           "the bias table", "FB"};
+  return kNames[static_cast<std::size_t>(s)];
+}
 const char* state_name(Buffer::State s) {
   switch (s) {
     case Buffer::State::kFree:
@@ -149,7 +154,8 @@ void Core::sync_all() {
                       device_.aiv_cores),
           "launch at most as many blocks as there are cores");
   const auto arrived = [&](const auto& entry) { return entry.second->totals.phase >= phase; };
-  if (live_.size() + ended_.size() < block_dim_ || !std::all_of(live_.begin(), live_.end(), arrived)) return;
+  if (live_.size() + ended_.size() < cores_launched() || !std::all_of(live_.begin(), live_.end(), arrived))
+    return;
   double at = 0;
   for (const auto& [index, b] : live_) at = std::max(at, b->end_cycle());
   at += cost_->sync_all;
@@ -167,7 +173,7 @@ void Core::buffer_init(const abi::Record& r) {
   scalar(cost_->queue);
   const std::uint64_t size = bytes_of_space(o.space), end = o.addr + o.bytes;
   if (end > size || end < o.addr)
-    fault("ub_overflow", fmt::format("buffers need {} bytes, the memory has {}", end, size),
+    fault("ub_overflow", fmt::format("buffers need {} bytes, {} has {}", end, space_name(o.space), size),
           "use smaller tiles or fewer buffers");
   else if (o.space == abi::Space::kUb && end > device_.ub_usable_bytes)
     note("ub_reserved_tail", fmt::format("buffers reach {} bytes; the last {} of UB are reserved", end,

@@ -87,8 +87,20 @@ void evk_twin_register_tiling(ops::TilingFunc tiling, ops::TilingParseFunc parse
   if (tiling) program().tiling_function = tiling;
   if (parse) program().parse_function = parse;
 }
-void evk_twin_launch(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
-  evk::twin::launch_directly(blocks, invoke, closure);
+void evk_twin_launch(std::uint32_t blocks, int kind, void (*invoke)(void*), void* closure) {
+  evk::twin::launch_directly(blocks, kind, invoke, closure);
+}
+bool evk_twin_kernel_kind(int kind, bool guess) {
+  if (kind < 0 || static_cast<std::uint64_t>(kind) >= abi::kKernelKinds) return true;
+  auto& known = guess ? program().guessed_kind : program().declared_kind;
+  const auto said = static_cast<abi::KernelKind>(kind);
+  if (!known || !guess || said > *known) known = said;
+  return true;
+}
+bool evk_twin_kernel_kind_of_key(std::uint64_t key, int kind) {
+  if (kind >= 0 && static_cast<std::uint64_t>(kind) < abi::kKernelKinds)
+    program().kind_of_key[key] = static_cast<abi::KernelKind>(kind);
+  return true;
 }
 fe::PlatFormInfos* evk_twin_platform() { return &program().tiling.platform; }
 }

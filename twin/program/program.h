@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,8 @@ struct Fiber {
   EvkTwinBlock block{};
   std::vector<std::byte> globals;  // while it waits
   std::uint16_t buffers = 0, queues = 0;
+  std::uint32_t group =
+      0;  // the launch's block that it belongs to: one core, or a cube core and its vector cores
   bool started = false, ended = false;
 };
 
@@ -103,6 +106,10 @@ struct Program {
   void (*invoke)(void*) = nullptr;  // what a block runs
   void* closure = nullptr;
   std::uint32_t blocks_launched = 0;
+  // What the kernel declares, for all tiling keys or for one, and what its calls suggest.
+  std::optional<abi::KernelKind> declared_kind, guessed_kind;
+  std::map<std::uint64_t, abi::KernelKind> kind_of_key;
+  abi::KernelKind kind = abi::KernelKind::kAiv;
   std::array<std::uint64_t, kTensorsMax + 2> arguments{};
   std::byte* tiling_page = nullptr;
 };
@@ -120,7 +127,8 @@ bool may_launch();
 // Tiling and blocks of a registered operator, with the tensors of `call`.
 void launch_operator(const ops::OpData& op, const std::string& kernel, const LaunchDescription& call);
 // Runs a launch of a direct-launch file up to the end of its blocks.
-void launch_directly(std::uint32_t blocks, void (*invoke)(void*), void* closure);
+// `kind` is what the launched function says of itself, or -1.
+void launch_directly(std::uint32_t blocks, int kind, void (*invoke)(void*), void* closure);
 // Lets the other blocks go on up to their end or their own SyncAll.
 void wait_for_other_blocks();
 

@@ -1,6 +1,7 @@
 #include "twin/program/rewrite.h"
 
 #include <cctype>
+#include <map>
 #include <vector>
 
 namespace evk::twin {
@@ -80,6 +81,7 @@ class Rewriter {
   explicit Rewriter(std::string_view text) : text_(text), tokens_(Lexer(text).run()) {}
 
   std::string run() {
+    find_kinds();
     for (std::size_t i = 0; i + 2 < tokens_.size(); ++i) {
       if (!triple(i, '<')) continue;
       const std::size_t close = end_of_configuration(i + 3), callee = start_of_callee(i);
@@ -100,6 +102,39 @@ class Rewriter {
   }
   std::string_view between(std::size_t first, std::size_t last) const {
     return text_.substr(tokens_[first].begin, tokens_[last].end - tokens_[first].begin);
+  }
+
+  // What `__cube__`, `__vector__` and `__mix__(1, 2)` say of the functions that they stand before, as the
+  // number of the launch's kind.
+  void find_kinds() {
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      if (kind(i) != 'w') continue;
+      const std::string_view word = between(i, i);
+      int said = word == "__cube__" ? 1 : word == "__vector__" ? 0 : -1;
+      if (word == "__mix__" && i + 5 < tokens_.size() && kind(i + 1) == '(' && kind(i + 3) == ',')
+        said = kind_of_mix(between(i + 2, i + 2), between(i + 4, i + 4));
+      const std::size_t name = said < 0 ? kNone : name_after(i + 1);
+      if (name != kNone) kinds_[std::string(between(name, name))] = said;
+    }
+  }
+  static int kind_of_mix(std::string_view cubes, std::string_view vectors) {
+    if (cubes == "1") return vectors == "2" ? 5 : vectors == "1" ? 4 : 3;
+    return 2;
+  }
+  // The word before the first bracket that is not an attribute's.
+  std::size_t name_after(std::size_t i) const {
+    for (; i + 1 < tokens_.size(); ++i) {
+      if (kind(i) == ';' || kind(i) == '{') return kNone;
+      if (kind(i) == 'w' && kind(i + 1) == '(' && !between(i, i).starts_with("__")) return i;
+    }
+    return kNone;
+  }
+  std::string template_argument(std::string_view callee) const {
+    const std::string_view name = callee.substr(0, callee.find_first_of("< \t\n"));
+    const auto colon = name.rfind(':');
+    const auto found =
+        kinds_.find(std::string(colon == std::string_view::npos ? name : name.substr(colon + 1)));
+    return found == kinds_.end() ? "" : "<" + std::to_string(found->second) + ">";
   }
 
   // The first '>' of the >>> that is outside of all brackets and followed by the arguments.
@@ -136,7 +171,7 @@ class Rewriter {
 
   void replace(std::size_t callee, std::size_t open, std::size_t close) {
     made_ += text_.substr(copied_, tokens_[callee].begin - copied_);
-    made_ += "::npu::configure(";
+    made_ += "::npu::configure" + template_argument(between(callee, open - 1)) + "(";
     // White space and comments before and in the configuration stay, and with them the lines.
     made_ += text_.substr(tokens_[open - 1].end, tokens_[open].begin - tokens_[open - 1].end);
     made_ += text_.substr(tokens_[open + 2].end, tokens_[close].begin - tokens_[open + 2].end);
@@ -150,6 +185,7 @@ class Rewriter {
   std::vector<Token> tokens_;
   std::string made_;
   std::size_t copied_ = 0;
+  std::map<std::string, int> kinds_;
 };
 
 }  // namespace

@@ -237,6 +237,16 @@ std::uint64_t read_only_copy(const gert::TilingData& tiling) {
 
 bool can_launch(std::uint32_t blocks) { return blocks >= 1 && blocks <= kBlockDimMax; }
 
+// What the launch says, or the kernel itself, or what it calls.
+abi::KernelKind choose_kind(int said) {
+  const auto of_key = g->kind_of_key.find(g->tiling.tiling_key);
+  const auto none = abi::KernelKind::kAiv;
+  g->kind = said >= 0                        ? static_cast<abi::KernelKind>(said)
+            : of_key != g->kind_of_key.end() ? of_key->second
+                                             : g->declared_kind.value_or(g->guessed_kind.value_or(none));
+  return g->kind;
+}
+
 void run_tiling(const LaunchDescription& launch, const ops::OpData* op) {
   if (!op && !g->tiling_function)
     refuse("registration_missing", "no operator is registered", "end op_host with OP_ADD(...)");
@@ -257,6 +267,7 @@ void run_tiling(const LaunchDescription& launch, const ops::OpData* op) {
   for (std::size_t i = 0; i < context.workspace_count; ++i) r.a[2] += context.workspaces[i];
   r.a[3] = context.tiling.size;
   r.a[4] = status;
+  r.a[5] = static_cast<std::uint64_t>(choose_kind(-1));
   const std::uint64_t workspace =
       g->port.ask(r, context.tiling.GetData(), static_cast<std::uint32_t>(context.tiling.size));
   if (status != ge::GRAPH_SUCCESS || !can_launch(context.block_dim))
@@ -288,16 +299,25 @@ void block_main() {
   ::setcontext(&g->scheduler);
 }
 
+void emit_block(Op op, const Fiber& fiber) {
+  Record r;
+  r.op = op;
+  r.a[0] = fiber.group;
+  r.a[1] = fiber.block.sub_block_idx;
+  r.a[2] = fiber.block.core_type;
+  g->port.emit(r, nullptr, 0);
+}
+
 // Runs a block up to its end or its next SyncAll.
 void resume(Fiber& fiber) {
   g->current = &fiber;
   g->globals.restore(fiber.started ? fiber.globals : g->first_globals);
   if (fiber.started) {
-    emit(Op::kBlockSwitch, fiber.block.block_idx);
+    emit_block(Op::kBlockSwitch, fiber);
   } else {
     start(fiber, take_stack(), kStackBytes, block_main);
     g->scalar_work = 0;
-    emit(Op::kBlockBegin, fiber.block.block_idx, fiber.block.sub_block_idx);
+    emit_block(Op::kBlockBegin, fiber);
   }
   ::swapcontext(&g->scheduler, &fiber.context);
   if (fiber.ended)
@@ -320,19 +340,33 @@ std::vector<std::uint32_t> block_order(std::uint32_t blocks) {
   return order;
 }
 
+// The cores of one block: a cube core, vector cores, or both.
+void add_cores(std::uint32_t index, std::uint32_t blocks) {
+  const auto add = [&](std::uint32_t block_idx, std::uint32_t sub, std::uint32_t subs, std::uint32_t type) {
+    auto fiber = std::make_unique<Fiber>();
+    fiber->group = index;
+    fiber->block.block_idx = block_idx;
+    fiber->block.block_num = blocks;
+    fiber->block.sub_block_idx = sub;
+    fiber->block.sub_block_num = subs;
+    fiber->block.core_type = type;
+    fiber->block.mask[0] = fiber->block.mask[1] = ~0ull;
+    g->blocks.push_back(std::move(fiber));
+  };
+  const std::uint32_t vectors = abi::aivs_of(g->kind);
+  if (abi::has_aic(g->kind)) add(index, 0, 1, 1);
+  for (std::uint32_t sub = 0; sub < vectors; ++sub) add(index * vectors + sub, sub, vectors, 0);
+}
+
 // Each round runs every block that has not ended up to its end or its next SyncAll: blocks without SyncAll
 // run one after the other in a single round.
 void run_blocks(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
   g->invoke = invoke;
   g->closure = closure;
   g->blocks_launched = blocks;
-  for (const std::uint32_t index : block_order(blocks)) {
-    auto fiber = std::make_unique<Fiber>();
-    fiber->block = {index, blocks, 0, 1, 0, 0, nullptr, {~0ull, ~0ull}};
-    g->blocks.push_back(std::move(fiber));
-  }
+  for (const std::uint32_t index : block_order(blocks)) add_cores(index, blocks);
   g->first_globals = g->globals.save();
-  std::size_t left = blocks;
+  std::size_t left = g->blocks.size();
   while (left > 0) {
     std::size_t ended = 0;
     for (auto& fiber : g->blocks)
@@ -451,7 +485,7 @@ void launch_operator(const ops::OpData& op, const std::string& kernel, const Lau
   run_blocks(g->tiling.block_dim, call_kernel, nullptr);
 }
 
-void launch_directly(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
+void launch_directly(std::uint32_t blocks, int kind, void (*invoke)(void*), void* closure) {
   if (!may_launch()) return;
   if (g->blocks_launched)
     refuse("launch_twice", "the host function launches a second kernel; the twin runs one launch",
@@ -459,6 +493,7 @@ void launch_directly(std::uint32_t blocks, void (*invoke)(void*), void* closure)
   Record r;
   r.op = Op::kTilingResult;
   r.a[0] = blocks;
+  r.a[5] = static_cast<std::uint64_t>(choose_kind(kind));
   g->port.ask(r);
   if (!can_launch(blocks)) leave_program();
   if (g->launch.tiling_only) {

@@ -6,7 +6,8 @@
 #include "ascendc/port.h"
 
 // Given by the runner: runs `invoke(closure)` once per block, and returns when all have ended.
-extern "C" void evk_twin_launch(std::uint32_t blocks, void (*invoke)(void*), void* closure);
+// `kind` is an abi::KernelKind, or -1 if the function's declaration says nothing of it.
+extern "C" void evk_twin_launch(std::uint32_t blocks, int kind, void (*invoke)(void*), void* closure);
 
 namespace npu {
 
@@ -28,27 +29,29 @@ struct Tensor {
 template <typename Kernel>
 struct Launcher {
   std::uint32_t blocks;
+  int kind;
   Kernel kernel;
   // Every block gets copies of the arguments, as on the device.
   template <typename... A>
   void operator()(A... a) const {
     auto call = [this, a...] { kernel(a...); };
     evk_twin_launch(
-        blocks, [](void* closure) { (*static_cast<decltype(call)*>(closure))(); }, &call);
+        blocks, kind, [](void* closure) { (*static_cast<decltype(call)*>(closure))(); }, &call);
   }
 };
 
 struct Configuration {
   std::uint32_t blocks;
+  int kind;
   template <typename Kernel>
   Launcher<Kernel> run(Kernel kernel) const {
-    return {blocks, kernel};
+    return {blocks, kind, kernel};
   }
 };
 
-template <typename Blocks, typename... Rest>
+template <int kind = -1, typename Blocks, typename... Rest>
 Configuration configure(Blocks blocks, Rest...) {
-  return {static_cast<std::uint32_t>(blocks)};
+  return {static_cast<std::uint32_t>(blocks), kind};
 }
 
 }  // namespace npu

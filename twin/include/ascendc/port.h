@@ -12,6 +12,9 @@ struct EvkTwinBlock {
   std::uint32_t counter_mask;                                                   // 1 after SetMaskCount
   void* pipe;                                                                   // the block's TPipe
   std::uint64_t mask[2];  // that SetVectorMask left: low, high
+  // What SetFixpipeNz2ndFlag and SetFixpipePreQuantFlag left.
+  std::uint32_t nd_num, src_nd_stride, dst_nd_stride;
+  std::uint64_t quant_scale;
 };
 
 extern "C" {
@@ -25,6 +28,11 @@ std::uint16_t evk_twin_new_buffer();
 std::uint16_t evk_twin_new_queue();
 void evk_twin_sync_all(std::uint32_t loc);
 std::uint64_t evk_twin_tiling_key();
+// Says which cores the kernel runs on (abi::KernelKind), when the program is loaded: declared by the kernel,
+// or
+// (`guess`) concluded from what it calls. The answer is always true.
+bool evk_twin_kernel_kind(int kind, bool guess);
+bool evk_twin_kernel_kind_of_key(std::uint64_t key, int kind);
 void evk_twin_say(const char* format, ...);
 [[noreturn]] void evk_twin_assert_failed(const char* what, std::uint32_t loc);
 }

@@ -334,11 +334,19 @@ class LocalMemAllocator {
   }
   template <typename T>
   LocalTensor<T> Alloc(std::uint32_t elements) {
-    return at<T>(TPosition::VECCALC, elements);
+    return at<T>(place(), elements);
   }
   std::uint32_t GetCurAddr() const { return used_; }
 
  private:
+  static constexpr TPosition place() {
+    return memory == Hardware::L1     ? TPosition::A1
+           : memory == Hardware::L0A  ? TPosition::A2
+           : memory == Hardware::L0B  ? TPosition::B2
+           : memory == Hardware::L0C  ? TPosition::CO1
+           : memory == Hardware::BIAS ? TPosition::C2
+                                      : TPosition::VECCALC;
+  }
   template <typename T>
   LocalTensor<T> at(TPosition position, std::uint32_t elements) {
     const LocalTensor<T> tensor(position, used_, elements);

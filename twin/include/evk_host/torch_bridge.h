@@ -571,7 +571,7 @@ class Run {
     evk_twin_say("EVKPLAN end %d %d\n", evk_twin_bridge_launches(), results.single ? 1 : 0);
     evk_twin_bridge(EVK_TWIN_BRIDGE_OFF);
     evk_twin_launch(
-        1, [](void*) {}, nullptr);  // a program launches something
+        1, 0, [](void*) {}, nullptr);  // a program launches something
   }
 
   int wanted_;
