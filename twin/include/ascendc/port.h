@@ -11,7 +11,8 @@ struct EvkTwinBlock {
   std::uint32_t block_idx, block_num, sub_block_idx, sub_block_num, core_type;  // core type 0 = AIV, 1 = AIC
   std::uint32_t counter_mask;                                                   // 1 after SetMaskCount
   void* pipe;                                                                   // the block's TPipe
-  std::uint64_t mask[2];  // that SetVectorMask left: low, high
+  std::uint64_t mask[2];             // that SetVectorMask left: low, high
+  std::uint16_t deq_scale = 0x3c00;  // that SetDeqScale left: bits of a half
 };
 
 extern "C" {
