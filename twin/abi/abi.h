@@ -133,6 +133,7 @@ enum class Op : std::uint16_t {
   kReadGm,         // ask: a[0] bytes (at most kBulkBytes) from operand[0], delivered in the bulk area
   kScalarWork,     // a[0] basic-block executions of scalar code since the last record
   kGetCycle,       // ask: the block's current simulated cycle
+  kGetReduced,     // ask: what a vector instruction left in registers; a[0] says what: see Reduced
 
   // --- data movement
   // -------------------------------------------------------------------------------------------- dst
@@ -170,6 +171,7 @@ enum class Op : std::uint16_t {
   kGatherMask,
   kXor,
   kPow,
+  kGatherBlocks,  // operand[0] dst, [1] src, [2] offsets in bytes, one for each block of 32 bytes
   // --- vector, one source
   // -------------------------------------------------------------------------------------------
   kExp = 320,
@@ -184,6 +186,8 @@ enum class Op : std::uint16_t {
   kBrcb,
   kTranspose,
   kCreateVecIndex,
+  kTransData,  // bulk: 16 destination, 16 source addresses (32 bits each); a[0] = repeats | dst repeat
+               // stride << 16 | src repeat stride << 32; a[1]: 1 = high half of dst, 2 = of src (8-bit)
   // --- vector, one source and a scalar: a[2] = scalar bits in the dtype of src
   // --------------------------------------
   kAdds = 384,
@@ -236,6 +240,7 @@ enum class Op : std::uint16_t {
 enum class RoundMode : std::uint16_t { kNone = 0, kRint, kFloor, kCeil, kRound, kTrunc, kOdd };
 enum class CmpMode : std::uint16_t { kLt = 0, kGt, kEq, kLe, kGe, kNe };
 enum class SelMode : std::uint16_t { kTensorTensorByMask = 0, kTensorScalar = 1, kTensorTensor = 2 };
+enum class Reduced : std::uint64_t { kSum = 0, kValue, kIndex, kMergedCounts };
 enum class MacroOp : std::uint16_t {
   kNone = 0,
   kSoftmax,

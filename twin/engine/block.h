@@ -128,8 +128,15 @@ struct BlockTotals {
   std::vector<GmRange> gm_ranges;
 };
 
+// What the last reductions, gathers and merges left in registers.
+struct ReducedRegisters {
+  std::uint64_t sum = 0, value = 0, index = 0;  // bits in the element type
+  std::uint64_t kept = 0, merged = 0;           // elements kept; merged from each list, 16 bits each
+};
+
 struct Block {
   BlockTotals totals;
+  ReducedRegisters reduced;
   std::array<std::vector<std::byte>, 9> arena;  // by Space; empty until used
   std::array<Shadow, 9> shadow;                 // by Space
   std::vector<Shadow> gm_shadow;                // by tensor: order within the block

@@ -118,6 +118,7 @@ Engine::Answer Core::execute(const abi::Record& r, const std::byte* bulk, std::u
   block_->totals.stream_hash = (block_->totals.stream_hash ^ hash_of(r)) * 0xff51afd7ed558ccdULL;
   Answer answer;
   if (r.scalar_work) scalar(cost_->block * static_cast<double>(r.scalar_work));
+  bulk_ = {bulk, bulk ? bulk_bytes : 0};
   dispatch(r, answer);
   answer.stop = answer.stop || findings_.full();
   return answer;
@@ -139,6 +140,9 @@ void Core::dispatch(const abi::Record& r, Answer& answer) {
     case Op::kGetCycle:
       answer.value = static_cast<std::uint64_t>(std::min(block_->ready[kS], 0x1p62));
       return;
+    case Op::kGetReduced:
+      answer.value = reduced(r);
+      return;
     case Op::kDataCopy:
       return data_copy(r);
     case Op::kDataCopyPad:
@@ -159,7 +163,11 @@ void Core::dispatch(const abi::Record& r, Answer& answer) {
     default:
       break;
   }
-  if ((r.op >= Op::kAdd && r.op < Op::kSetMask) || r.op == Op::kCopy) return vector(r);
+  if ((r.op >= Op::kAdd && r.op < Op::kSetMask) || r.op == Op::kCopy) {
+    vector(r);
+    if (r.op == Op::kGatherMask) answer.value = block_->reduced.kept;
+    return;
+  }
   fault("unsupported_instruction",
         fmt::format("the twin has no instruction number {}", static_cast<int>(r.op)),
         "use another instruction");

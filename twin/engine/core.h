@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -187,6 +188,15 @@ class Core final : public Engine {
   void vector_index(const abi::Record& r);
   void transpose(const abi::Record& r);
 
+  // --- rearrange.cc, sort.cc: moves that leave a count, and orders
+  void gather_repeats(const abi::Record& r);
+  void gather_blocks(const abi::Record& r);
+  void gather_mask_repeats(const abi::Record& r);
+  void trans_data(const abi::Record& r);
+  void sort_32(const abi::Record& r);
+  void merge_sorted(const abi::Record& r);
+  std::uint64_t reduced(const abi::Record& r);
+
   // --- finish.cc
   void conflicts_between_blocks();
   RunProfile profile() const;
@@ -214,6 +224,7 @@ class Core final : public Engine {
   std::vector<std::byte> answer_bulk_;
   std::vector<std::byte> fix_row_;  // while Fixpipe works
   abi::KernelKind kind_ = abi::KernelKind::kAiv;
+  std::span<const std::byte> bulk_;  // beside the record under execution
   std::vector<Piece> pieces_;
   std::vector<Piece> runs_;  // the pieces of one repeat, while pieces_ is made
 };

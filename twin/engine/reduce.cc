@@ -171,6 +171,9 @@ void Core::reduce_to_one(const abi::Record& r) {
   if (dst.data) {
     store(dtype, dst.data, sums ? static_cast<double>(sum) : best.value);
     if (index) std::memcpy(dst.data + size, &best.index, size);
+    ReducedRegisters& left = block_->reduced;
+    std::memcpy(sums ? &left.sum : &left.value, dst.data, size);
+    if (!sums) left.index = best.index;
   }
   charge_reduction(r, repeats, true);
 }
@@ -215,6 +218,7 @@ bool Core::reduce_one_repeat(const abi::Record& r, std::uint64_t repeat) {
   touch(kV, r.operand[0], dst, true);
   for (std::uint64_t group = 0; group < g.results && dst.data; ++group)
     store_group(r, values.data(), chosen, group, dst.data);
+  if (r.op == Op::kWholeReduceSum && dst.data) std::memcpy(&block_->reduced.sum, dst.data, size);
   return true;
 }
 

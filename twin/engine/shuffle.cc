@@ -29,6 +29,7 @@ constexpr std::array<unsigned, 8> kPatterns = {0, 0b0101, 0b1010, 0b0001, 0b0010
 }  // namespace
 
 void Core::gather(const abi::Record& r) {
+  if (r.form == abi::Form::kRepeat || r.form == abi::Form::kCounter) return gather_repeats(r);
   if (r.operands < 3 || r.form != abi::Form::kCount)
     return fault("unsupported_instruction", "Gather is known in its count form", "give a count");
   const std::uint64_t size = abi::bytes_of(r.operand[0].dtype), n = std::min(r.a[0], kElementsMax);
@@ -63,6 +64,7 @@ void Core::gather(const abi::Record& r) {
 
 // By count: the elements that the pattern a[1] (1 to 7) keeps, side by side.
 void Core::gather_mask(const abi::Record& r) {
+  if (r.form == abi::Form::kRepeat || r.form == abi::Form::kCounter) return gather_mask_repeats(r);
   const std::uint64_t size = abi::bytes_of(r.operand[0].dtype), n = std::min(r.a[0], kElementsMax);
   if (!on_chip(r, 2) || r.form != abi::Form::kCount || r.a[1] < 1 || r.a[1] > 7 || (size != 2 && size != 4))
     return fault("unsupported_instruction",
@@ -70,6 +72,7 @@ void Core::gather_mask(const abi::Record& r) {
   const unsigned pattern = kPatterns[r.a[1]];
   std::uint64_t kept = 0;
   for (std::uint64_t i = 0; i < n; ++i) kept += (pattern >> (i % 4)) & 1;
+  block_->reduced.kept = kept;
   const Range src = range(r.operand[1], 0, n * size, false, "the source of GatherMask");
   const Range dst = range(r.operand[0], 0, kept * size, true, "the destination of GatherMask");
   if (!src.ok || !dst.ok) return;

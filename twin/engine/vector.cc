@@ -77,6 +77,13 @@ const char* name_of(DType t) {
   }
 }
 
+// int32 to half is scaled by the half that SetDeqScale left.
+void dequantise(std::byte* dst, const std::byte* src, std::uint64_t scale_bits, std::uint64_t n) {
+  const double scale = load(DType::kF16, reinterpret_cast<const std::byte*>(&scale_bits));
+  for (std::uint64_t i = 0; i < n; ++i)
+    store(DType::kF16, dst + 2 * i, load(DType::kI32, src + 4 * i) * scale);
+}
+
 // The mask has 128 bits; no type has more elements in a repeat that it could choose.
 bool mask_bit(const abi::Record& r, std::uint64_t i) {
   return i < 64 ? (r.a[0] >> i) & 1 : i < 128 && ((r.a[1] >> (i - 64)) & 1);
@@ -253,6 +260,7 @@ void Core::compute(const abi::Record& r, const Piece& piece, const Range* at) {
     case Op::kCompareScalar:
       return compare_scalar(cmp, from, dst, piece.first % 8, a, r.a[2], n);
     case Op::kCast:
+      if (to == DType::kF16 && from == DType::kI32) return dequantise(dst, a, r.a[2], n);
       return cast(to, dst, from, a, static_cast<abi::RoundMode>(r.mode), n);
     case Op::kCopy:
       std::memmove(dst, a, n * abi::bytes_of(to));
@@ -299,6 +307,10 @@ void Core::vector(const abi::Record& r) {
   if (r.op == Op::kBrcb) return broadcast_blocks(r);
   if (r.op == Op::kCreateVecIndex) return vector_index(r);
   if (r.op == Op::kTranspose) return transpose(r);
+  if (r.op == Op::kGatherBlocks) return gather_blocks(r);
+  if (r.op == Op::kTransData) return trans_data(r);
+  if (r.op == Op::kSort32) return sort_32(r);
+  if (r.op == Op::kMrgSort) return merge_sorted(r);
   const bool known = in(r.op, Op::kAdd, Op::kXor) || in(r.op, Op::kExp, Op::kCast) ||
                      in(r.op, Op::kAdds, Op::kDuplicate) || r.op == Op::kCopy;
   if (!known)

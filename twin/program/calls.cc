@@ -59,6 +59,7 @@ std::uint64_t evk_twin_tiling_key() { return program().tiling.tiling_key; }
 
 void evk_twin_sync_all(std::uint32_t loc) {
   evk::twin::emit(abi::Op::kSyncAll, 0, 0, nullptr, 0, loc);
+  program().current->wait_loc = loc;
   evk::twin::wait_for_other_blocks();
 }
 

@@ -29,7 +29,8 @@ TEST_F(Refused, data_types_that_an_instruction_does_not_have) {
               HasSubstr("Not: int32_t is not supported on Atlas A2; supported: int16_t"));
   EXPECT_THAT(message("Duplicate(u, (uint8_t)1, 64);"), HasSubstr("Duplicate: uint8_t is not supported"));
   EXPECT_THAT(message("ReduceSum(i, i, i, 64);"), HasSubstr("Reduce: int32_t is not supported"));
-  EXPECT_THAT(message("Compare(u, i, i, CMPMODE::LT, 64);"), HasSubstr("Compare: int32_t is not supported"));
+  EXPECT_THAT(message("Compare(u, b, b, CMPMODE::LT, 64);"),
+              HasSubstr("Compare: bfloat16_t is not supported"));
 }
 
 TEST_F(Refused, scalars_of_another_type_than_the_tensor) {

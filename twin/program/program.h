@@ -28,6 +28,7 @@ struct Fiber {
   std::uint16_t buffers = 0, queues = 0;
   std::uint32_t group =
       0;  // the launch's block that it belongs to: one core, or a cube core and its vector cores
+  std::uint32_t wait_loc = 0;  // of the call that it waits in
   bool started = false, ended = false;
 };
 

@@ -375,6 +375,8 @@ void run_blocks(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
         ended += fiber->ended;
       }
     if (ended > 0 && ended < left) {
+      for (const auto& fiber : g->blocks)
+        if (!fiber->ended) g->last_loc = fiber->wait_loc;
       finding("sync_all_mismatch",
               std::to_string(left - ended) + " blocks wait in SyncAll and " + std::to_string(ended) +
                   " have ended without it: the device would hang here",

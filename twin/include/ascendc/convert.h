@@ -27,6 +27,7 @@ abi::Record cast_record(const LocalTensor<D>& dst, const LocalTensor<S>& src, Ro
                 "(int8_t and uint8_t convert to and from half alone, bfloat16_t to float and int32_t)");
   auto r = vector_record(abi::Op::kCast, loc, dst, src);
   r.mode = static_cast<std::uint16_t>(mode);
+  if constexpr (is_cast<D, S, half, std::int32_t>) r.a[2] = evk_twin_block()->deq_scale;
   return r;
 }
 
@@ -50,7 +51,8 @@ void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src, const RoundMode&
 
 // --- comparison: one bit an element
 
-EVK_TYPES(EvkCompareTypes, "Compare", "half, float", half, float);
+// int32_t can be compared for equality alone: what mode it is, is known at run time.
+EVK_TYPES(EvkCompareTypes, "Compare", "half, float, and int32_t with CMPMODE::EQ", half, float, std::int32_t);
 
 template <typename D, typename T>
 void Compare(const LocalTensor<D>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE mode,

@@ -15,6 +15,7 @@ struct EvkTwinBlock {
   // What SetFixpipeNz2ndFlag and SetFixpipePreQuantFlag left.
   std::uint32_t nd_num, src_nd_stride, dst_nd_stride;
   std::uint64_t quant_scale;
+  std::uint16_t deq_scale = 0x3c00;  // that SetDeqScale left: bits of a half
 };
 
 extern "C" {

@@ -270,6 +270,22 @@ class TPipe {
     buffer.place(reserve(evk_detail::space_of(pos), bytes), rounded(bytes), EVK_HERE);
     return true;
   }
+  // A part of the memory that TBufPool hands out by itself; with `shared`, the memory of another pool.
+  template <class Pool>
+  bool InitBufPool(Pool& pool, std::uint32_t bytes, EVK_LOC) {
+    pool.place(reserve(Pool::space(), bytes), rounded(bytes), EVK_HERE);
+    return true;
+  }
+  template <class Pool, class Shared, std::enable_if_t<std::is_class_v<Shared>, int> = 0>
+  bool InitBufPool(Pool& pool, std::uint32_t bytes, Shared& shared, EVK_LOC) {
+    return shared.share(pool, rounded(bytes), EVK_HERE);
+  }
+  // Memory at a fixed place, whoever has it.
+  template <TPosition pos, typename T>
+  LocalTensor<T> GetAbsAddr(std::int32_t offset_bytes, std::int32_t elements) const {
+    return {evk_detail::space_of(pos), static_cast<std::uint64_t>(offset_bytes),
+            static_cast<std::uint32_t>(elements) * static_cast<std::uint32_t>(sizeof(T)), 0};
+  }
   void Reset(EVK_LOC) {
     for (auto& used : used_) used = 0;
     evk_detail::emit(evk_detail::record(evk_detail::abi::Op::kPipeReset, EVK_HERE));
@@ -317,6 +333,64 @@ class TPipe {
   int line_;
   std::uint64_t used_[9] = {};
   std::uint8_t events_[256] = {};
+};
+
+// A part of on-chip memory whose buffers come and go together. Pools may share memory: what they hold at one
+// time is the kernel's affair.
+template <TPosition position, std::uint32_t buffers = 4>
+class TBufPool {
+ public:
+  template <TPosition src, TPosition dst, std::int32_t depth, auto mask>
+  bool InitBuffer(TQueBind<src, dst, depth, mask>& queue, std::uint8_t count, std::uint32_t bytes, EVK_LOC) {
+    using Queue = TQueBind<src, dst, depth, mask>;
+    queue.base().open(Queue::space(), Queue::source(), Queue::destination(), depth, src);
+    for (std::uint8_t i = 0; i < count; ++i)
+      queue.base().add(take(bytes, EVK_HERE), rounded(bytes), EVK_HERE);
+    return true;
+  }
+  template <TPosition pos>
+  bool InitBuffer(TBuf<pos>& buffer, std::uint32_t bytes, EVK_LOC) {
+    buffer.place(take(bytes, EVK_HERE), rounded(bytes), EVK_HERE);
+    return true;
+  }
+  template <class Pool>
+  bool InitBufPool(Pool& pool, std::uint32_t bytes, EVK_LOC) {
+    pool.place(take(bytes, EVK_HERE), rounded(bytes), EVK_HERE);
+    return true;
+  }
+  template <class Pool, class Shared, std::enable_if_t<std::is_class_v<Shared>, int> = 0>
+  bool InitBufPool(Pool& pool, std::uint32_t bytes, Shared& shared, EVK_LOC) {
+    return shared.share(pool, rounded(bytes), EVK_HERE);
+  }
+  // What another pool may use after it begins anew: all pipes have ended.
+  void Reset(EVK_LOC) {
+    evk_detail::barrier(PIPE_ALL, EVK_HERE);
+    used_ = 0;
+  }
+  void place(std::uint64_t addr, std::uint32_t bytes, evk_detail::Loc) {
+    addr_ = addr;
+    bytes_ = bytes;
+    used_ = 0;
+  }
+  template <class Pool>
+  bool share(Pool& pool, std::uint32_t bytes, evk_detail::Loc loc) const {
+    if (bytes > bytes_)
+      evk_twin_assert_failed("a pool is larger than the pool whose memory it shares", loc.id());
+    pool.place(addr_, bytes, loc);
+    return true;
+  }
+  static constexpr evk_detail::abi::Space space() { return evk_detail::space_of(position); }
+
+ private:
+  static std::uint32_t rounded(std::uint32_t bytes) { return (bytes + 31) / 32 * 32; }
+  std::uint64_t take(std::uint32_t bytes, evk_detail::Loc loc) {
+    if (rounded(bytes) > bytes_ - used_)
+      evk_twin_assert_failed("a pool hands out more memory than it has", loc.id());
+    used_ += rounded(bytes);
+    return addr_ + used_ - rounded(bytes);
+  }
+  std::uint64_t addr_ = 0;
+  std::uint32_t bytes_ = 0, used_ = 0;
 };
 
 // On-chip memory by bump allocation, for kernels without TPipe. No synchronisation is inserted.

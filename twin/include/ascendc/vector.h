@@ -35,12 +35,20 @@ EVK_BINARY(Max, EVK_FOUR_TEXT, EVK_FOUR)
 EVK_BINARY(Min, EVK_FOUR_TEXT, EVK_FOUR)
 EVK_BINARY(And, "int16_t, uint16_t", std::int16_t, std::uint16_t)
 EVK_BINARY(Or, "int16_t, uint16_t", std::int16_t, std::uint16_t)
-EVK_BINARY(AddRelu, "half, float", half, float)
-EVK_BINARY(SubRelu, "half, float", half, float)
+EVK_BINARY(AddRelu, "half, float, int16_t", half, float, std::int16_t)
+EVK_BINARY(SubRelu, "half, float, int16_t", half, float, std::int16_t)
 EVK_BINARY(MulAddDst, "half, float", half, float)
 EVK_BINARY(FusedMulAdd, "half, float", half, float)
 EVK_BINARY(FusedMulAddRelu, "half, float", half, float)
 #undef EVK_BINARY
+
+// Half sources added to a float destination.
+inline void MulAddDst(const LocalTensor<float>& dst, const LocalTensor<half>& src0,
+                      const LocalTensor<half>& src1, const std::int32_t& count, EVK_LOC) {
+  auto r = evk_detail::vector_record(evk_detail::abi::Op::kMulAddDst, EVK_HERE, dst, src0, src1);
+  evk_detail::by_count(r, count);
+  evk_detail::emit(r);
+}
 
 #define EVK_UNARY(Name, Listed, ...)                                                                    \
   EVK_TYPES(Evk##Name##Types, #Name, Listed, __VA_ARGS__);                                              \
@@ -105,6 +113,14 @@ EVK_SCALAR(Axpy, "half, float", half, float)
 EVK_SCALAR(ShiftLeft, EVK_INTS_TEXT, EVK_INTS)
 EVK_SCALAR(ShiftRight, EVK_INTS_TEXT, EVK_INTS)
 #undef EVK_SCALAR
+// Half sources added to a float destination.
+inline void Axpy(const LocalTensor<float>& dst, const LocalTensor<half>& src, const half& scalar,
+                 const std::int32_t& count, EVK_LOC) {
+  auto r = evk_detail::vector_record(evk_detail::abi::Op::kAxpy, EVK_HERE, dst, src);
+  evk_detail::by_count(r, count);
+  r.a[2] = evk_detail::bits_of(scalar);
+  evk_detail::emit(r);
+}
 #undef EVK_FOUR
 #undef EVK_FOUR_TEXT
 #undef EVK_INTS
