@@ -18,6 +18,7 @@ void add_tasks(CLI::App& app, int& exit_code);
 void add_memory(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
+void add_replay(CLI::App& app, int& exit_code);
 void add_redteam(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 

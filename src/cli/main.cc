@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   evk::add_memory(app, exit_code);
   evk::add_explain(app, exit_code);
   evk::add_report(app, exit_code);
+  evk::add_replay(app, exit_code);
   evk::add_redteam(app, exit_code);
   evk::add_doctor(app, exit_code);
   try {

@@ -4,11 +4,12 @@ usage: commands.py EVOKERNEL
 """
 import json
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import tempfile
 
-COMMANDS = ['run', 'verify', 'tasks', 'tasks list', 'tasks probe', 'memory', 'memory stats', 'memory show', 'explain', 'report',
+COMMANDS = ['run', 'verify', 'tasks', 'tasks list', 'tasks probe', 'memory', 'memory stats', 'memory show', 'explain', 'report', 'replay',
             'redteam', 'doctor']
 
 
@@ -47,6 +48,14 @@ def main(program):
         run(program, 'explain', '99999', '--store', store, code=3)
         assert json.loads(run(program, 'memory', 'stats', '--store', store, '--json').stdout)['items'] > 10
         assert json.loads(run(program, 'memory', 'show', '1', '--store', store, '--json').stdout)['name']
+        replayed = json.loads(run(program, 'replay', store, '--quiet', '--jobs', '2', '--json').stdout)
+        assert replayed['same'] and replayed['attempts'] == 8 and replayed['fingerprint'] == report['fingerprint'], replayed
+        other = run(program, 'replay', store, '--quiet', '--epsilon', '0.7', code=1)
+        assert 'schedule.epsilon' in other.stdout, other.stdout
+        with sqlite3.connect(store) as database:
+            database.execute('update attempt set answer_tokens = answer_tokens + 1, reward = 0.5 where attempt_id = 3')
+        database.close()
+        assert 'attempt 3: the reward differs' in run(program, 'replay', store, '--quiet', code=1).stdout
         changed = run(program, 'run', '--suite', 'demo', '--only', 'shifted_relu,gelu_tanh', '--sweeps', '4', '--store', store, '--seed', '9',
                       code=3)
         assert 'seed' in changed.stderr, changed.stderr
