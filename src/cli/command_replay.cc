@@ -68,7 +68,7 @@ class StoreGenerator final : public Generator {
     auto& left = of_task_[request.task.id];
     std::size_t& at = next_[request.task.id];
     if (at >= left.size())
-      return failure(
+      return problem(
           fmt::format("{}: {} attempts are recorded, another one is asked for", request.task.id.text, at));
     const Attempt& attempt = *left[at];
     if (!attempt.infrastructure_error.empty()) {
@@ -76,15 +76,27 @@ class StoreGenerator final : public Generator {
       return failure(attempt.infrastructure_error);
     }
     if (attempt.prompt != request.prompt)
-      return failure(fmt::format("{}, sweep {}: the prompt differs from the recorded one at byte {}",
+      return problem(fmt::format("{}, sweep {}: the prompt differs from the recorded one at byte {}",
                                  request.task.id.text, attempt.sweep,
                                  first_difference(attempt.prompt, request.prompt)));
     ++at;
     return attempt.answer;
   }
 
+  // Why the first request that could not be answered was none of the record; empty if there was none.
+  std::string problem_found() {
+    const std::lock_guard lock(mutex_);
+    return problem_;
+  }
+
  private:
+  tl::unexpected<Error> problem(std::string text) {
+    if (problem_.empty()) problem_ = text;
+    return failure(std::move(text));
+  }
+
   std::mutex mutex_;
+  std::string problem_;
   std::map<TaskId, std::vector<const Attempt*>> of_task_;
   std::map<TaskId, std::size_t> next_;
 };
@@ -143,6 +155,16 @@ std::string difference(const StoredAttempt& a, const StoredAttempt& b) {
   return "";
 }
 
+// The first configuration value that differs; empty if none does.
+std::string difference(const std::map<std::string, std::string>& recorded,
+                       const std::map<std::string, std::string>& now) {
+  for (const auto& [key, value] : recorded)
+    if (const auto at = now.find(key); at == now.end() || at->second != value)
+      return fmt::format("the configuration differs in {}: '{}' was recorded; give it by its flag", key,
+                         value);
+  return "";
+}
+
 struct Outcome {
   std::size_t attempts = 0;
   std::string fingerprint, where;  // of the first difference
@@ -152,11 +174,6 @@ struct Outcome {
 Outcome compare(const Recorded& before, const Recorded& now) {
   Outcome outcome{now.attempts.size(), now.fingerprint, "", before.fingerprint == now.fingerprint};
   if (outcome.same) return outcome;
-  for (const auto& [key, value] : before.meta)
-    if (const auto at = now.meta.find(key);
-        outcome.where.empty() && (at == now.meta.end() || at->second != value))
-      outcome.where =
-          fmt::format("the configuration differs in {}: '{}' was recorded; give it by its flag", key, value);
   for (std::size_t i = 0; i < std::min(before.attempts.size(), now.attempts.size()) && outcome.where.empty();
        ++i) {
     const std::string what = difference(before.attempts[i], now.attempts[i]);
@@ -196,9 +213,13 @@ Result<Outcome> replay(ReplayOptions& o) {
   RunOptions makers = o.run;
   makers.generator = "composer";  // answers come from the record, whoever gave them
   EVK_TRY(const auto workshop, make_workshop(makers));
-  workshop->generator = std::make_unique<StoreGenerator>(recorded.attempts);
+  auto answers = std::make_unique<StoreGenerator>(recorded.attempts);
+  StoreGenerator& generator = *answers;
+  workshop->generator = std::move(answers);
   if (const auto at = recorded.meta.find("generator"); at != recorded.meta.end())
     o.run.generator = at->second;
+  if (const std::string where = difference(recorded.meta, to_meta(campaign_config(o.run))); !where.empty())
+    return Outcome{0, "", where, false};
   EVK_TRY(auto tasks, recorded_tasks(o.run, recorded, workshop->root, workshop->cache, say));
   EVK_TRY(auto seeds, load_seeds(o.run, workshop->root));
   const ScratchFolder folder;
@@ -211,7 +232,10 @@ Result<Outcome> replay(ReplayOptions& o) {
                                                 workshop->parts(), *store));
     Progress progress(o.quiet, false, [](const Attempt&) {});
     const std::atomic<bool> stop{false};
-    EVK_TRY_STATUS(campaign->run(progress, stop));
+    const Status ran = campaign->run(progress, stop);
+    if (const std::string where = generator.problem_found(); !where.empty())
+      return Outcome{static_cast<std::size_t>(campaign->attempts()), "", where, false};
+    EVK_TRY_STATUS(ran);
   }
   EVK_TRY(const Recorded now, read_recorded(path));
   return compare(recorded, now);
