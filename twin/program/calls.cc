@@ -57,9 +57,14 @@ std::uint16_t evk_twin_new_buffer() { return ++program().current->buffers; }
 std::uint16_t evk_twin_new_queue() { return ++program().current->queues; }
 std::uint64_t evk_twin_tiling_key() { return program().tiling.tiling_key; }
 
-void evk_twin_sync_all(std::uint32_t loc) {
-  evk::twin::emit(abi::Op::kSyncAll, 0, 0, nullptr, 0, loc);
-  evk::twin::wait_for_other_blocks();
+void evk_twin_sync_all(std::uint32_t loc, bool vectors_only) {
+  evk::twin::sync_all(loc, vectors_only && abi::has_aic(program().kind));
+}
+void evk_twin_cross_set(std::uint64_t mode, int pipe, std::uint64_t flag, std::uint32_t loc) {
+  evk::twin::cross_set(mode, pipe, flag, loc);
+}
+void evk_twin_cross_wait(std::uint64_t mode, std::uint64_t flag, std::uint32_t loc) {
+  evk::twin::cross_wait(mode, flag, loc);
 }
 
 void evk_twin_say(const char* format, ...) {

@@ -308,7 +308,7 @@ void emit_block(Op op, const Fiber& fiber) {
   g->port.emit(r, nullptr, 0);
 }
 
-// Runs a block up to its end or its next SyncAll.
+// Runs a core up to its end or to where it waits.
 void resume(Fiber& fiber) {
   g->current = &fiber;
   g->globals.restore(fiber.started ? fiber.globals : g->first_globals);
@@ -358,7 +358,7 @@ void add_cores(std::uint32_t index, std::uint32_t blocks) {
   for (std::uint32_t sub = 0; sub < vectors; ++sub) add(index * vectors + sub, sub, vectors, 0);
 }
 
-// Each round runs every block that has not ended up to its end or its next SyncAll: blocks without SyncAll
+// Each round runs every core that may go on up to its end or to where it waits: blocks that wait for nothing
 // run one after the other in a single round.
 void run_blocks(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
   g->invoke = invoke;
@@ -366,22 +366,17 @@ void run_blocks(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
   g->blocks_launched = blocks;
   for (const std::uint32_t index : block_order(blocks)) add_cores(index, blocks);
   g->first_globals = g->globals.save();
+  g->cross = {g->kind, blocks};
   std::size_t left = g->blocks.size();
   while (left > 0) {
-    std::size_t ended = 0;
-    for (auto& fiber : g->blocks)
-      if (!fiber->ended) {
-        resume(*fiber);
-        ended += fiber->ended;
-      }
-    if (ended > 0 && ended < left) {
-      finding("sync_all_mismatch",
-              std::to_string(left - ended) + " blocks wait in SyncAll and " + std::to_string(ended) +
-                  " have ended without it: the device would hang here",
-              "let every block call SyncAll equally often", true);
-      leave_program();
+    bool moved = false;
+    for (auto& fiber : g->blocks) {
+      if (fiber->ended || !may_go_on(*fiber)) continue;
+      resume(*fiber);
+      moved = true;
+      left -= fiber->ended;
     }
-    left -= ended;
+    if (!moved) end_in_deadlock();
   }
   g->globals.restore(g->first_globals);
 }
@@ -485,11 +480,6 @@ void launch_directly(std::uint32_t blocks, int kind, void (*invoke)(void*), void
     leave_program();
   }
   run_blocks(blocks, invoke, closure);
-}
-
-void wait_for_other_blocks() {
-  Fiber& self = *g->current;
-  ::swapcontext(&self.context, &g->scheduler);
 }
 
 void leave_program() {

@@ -26,7 +26,11 @@ EvkTwinBlock* evk_twin_block();
 [[noreturn]] void evk_twin_end_program();
 std::uint16_t evk_twin_new_buffer();
 std::uint16_t evk_twin_new_queue();
-void evk_twin_sync_all(std::uint32_t loc);
+// `vectors_only` in a launch of cube and vector cores: the vector cores alone meet.
+void evk_twin_sync_all(std::uint32_t loc, bool vectors_only);
+// Flags between cores; the modes and channels of twin/abi/cross_core.h.
+void evk_twin_cross_set(std::uint64_t mode, int pipe, std::uint64_t flag, std::uint32_t loc);
+void evk_twin_cross_wait(std::uint64_t mode, std::uint64_t flag, std::uint32_t loc);
 std::uint64_t evk_twin_tiling_key();
 // Says which cores the kernel runs on (abi::KernelKind), when the program is loaded: declared by the kernel,
 // or
