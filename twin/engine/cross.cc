@@ -63,13 +63,16 @@ void Core::acquire_from_others(const CrossRelease& release) {
 
 void Core::cross_set(const abi::Record& r) {
   const bool channel = r.a[0] == abi::kChannelMode;
-  if (r.a[0] > abi::kChannelMode || r.a[1] >= abi::kPipes || (!channel && r.a[2] >= abi::kCrossFlags))
+  const bool all_pipes = channel && r.a[1] == static_cast<std::uint64_t>(abi::Pipe::kAll);
+  if (r.a[0] > abi::kChannelMode || (r.a[1] >= abi::kPipes && !all_pipes) ||
+      (!channel && r.a[2] >= abi::kCrossFlags))
     return fault("flag_invalid",
                  fmt::format("flag {} between cores, mode {}, does not exist",
                              static_cast<std::int64_t>(r.a[2]), static_cast<std::int64_t>(r.a[0])),
                  "modes are 0, 1 and 2, flags 0 to 15");
   scalar(cost_->flag);
-  const CrossRelease release = release_to_others(static_cast<int>(r.a[1]));
+  CrossRelease release = release_to_others(all_pipes ? kS : static_cast<int>(r.a[1]));
+  for (int pipe = kV; all_pipes && pipe < abi::kPipes; ++pipe) release.join(release_to_others(pipe));
   const bool kept = channel ? cross_.post(r.a[2], release) : cross_.set(core_id(), r.a[0], r.a[2], release);
   if (!kept && !findings_.again("cross_flag_overflow", loc_))
     fault("cross_flag_overflow",

@@ -65,6 +65,15 @@ bool may_go_on(const Fiber& fiber) {
     case Waiting::For::kFlag:
       return w.mode == abi::kChannelMode ? program().cross.is_posted(w.flag)
                                          : program().cross.is_set(id_of(fiber), w.flag);
+    case Waiting::For::kMessage: {
+      const auto of_block = [&](const auto& other) {
+        return other->group == fiber.group && other->block.core_type == 0;
+      };
+      const auto mail = program().messages.find(fiber.group);
+      return (mail != program().messages.end() && !mail->second.empty()) ||
+             std::all_of(program().blocks.begin(), program().blocks.end(),
+                         [&](const auto& other) { return !of_block(other) || other->ended; });
+    }
     case Waiting::For::kSyncAll:
       return std::all_of(program().blocks.begin(), program().blocks.end(), [&](const auto& other) {
         return !takes_part(*other, w.vectors_only) ||
@@ -95,6 +104,21 @@ void cross_wait(std::uint64_t mode, std::uint64_t flag, std::uint32_t loc) {
   else
     program().cross.take(id_of(*program().current), flag);
   tell(Op::kCrossWait, mode, 0, flag, loc);
+}
+
+bool send_message(void (*serve)(void*), void* what) {
+  if (!abi::has_aic(program().kind)) return false;
+  program().messages[program().current->group].push_back({serve, what});
+  return true;
+}
+
+bool receive_message(Program::Message& message, std::uint32_t loc) {
+  wait_until_free({Waiting::For::kMessage, false, 0, 0, loc});
+  auto& mail = program().messages[program().current->group];
+  if (mail.empty()) return false;
+  message = mail.front();
+  mail.pop_front();
+  return true;
 }
 
 void end_in_deadlock() {

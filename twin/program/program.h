@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,7 +23,7 @@ namespace evk::twin {
 
 // What a core waits for.
 struct Waiting {
-  enum class For { kNothing, kSyncAll, kFlag } what = For::kNothing;
+  enum class For { kNothing, kSyncAll, kFlag, kMessage } what = For::kNothing;
   bool vectors_only = false;         // of SyncAll
   std::uint64_t mode = 0, flag = 0;  // of a flag
   std::uint32_t loc = 0;
@@ -117,6 +118,13 @@ struct Program {
   std::map<std::uint64_t, abi::KernelKind> kind_of_key;
   abi::KernelKind kind = abi::KernelKind::kAiv;
   abi::CrossFlags<Nothing> cross;
+  // Products that vector cores hand to the cube core of their block.
+  struct Message {
+    void (*serve)(void*);
+    void* what;
+  };
+  std::map<std::uint32_t, std::deque<Message>> messages;
+  std::uint64_t system_workspace = 0;
   std::array<std::uint64_t, kTensorsMax + 2> arguments{};
   std::byte* tiling_page = nullptr;
 };
@@ -136,6 +144,13 @@ void launch_directly(std::uint32_t blocks, int kind, void (*invoke)(void*), void
 void sync_all(std::uint32_t loc, bool vectors_only);
 void cross_set(std::uint64_t mode, int pipe, std::uint64_t flag, std::uint32_t loc);
 void cross_wait(std::uint64_t mode, std::uint64_t flag, std::uint32_t loc);
+// Products for the cube core of the block; see ascendc/matmul.h.
+bool send_message(void (*serve)(void*), void* what);
+bool receive_message(Program::Message& message, std::uint32_t loc);
+// Ends the running core.
+[[noreturn]] void end_core();
+// What the library's own calls need of the workspace, in kernels that use Matmul beside vector cores.
+inline constexpr std::uint64_t kSystemWorkspaceBytes = 16ull << 20;
 // Whether a core that waits may go on.
 bool may_go_on(const Fiber& fiber);
 // Reports that no core can go on, and ends the program.

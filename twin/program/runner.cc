@@ -276,6 +276,7 @@ void run_tiling() {
   for (std::uint32_t i = 0; i < launch.inputs + launch.outputs; ++i)
     g->arguments[n++] = launch.tensor[i].gm_addr;
   g->arguments[n++] = workspace;
+  g->system_workspace = workspace;
   g->arguments[n++] = read_only_copy(context.tiling);
 }
 
@@ -293,10 +294,7 @@ void call_kernel(void*) { call_with(std::make_index_sequence<kTensorsMax + 2>())
 
 void block_main() {
   g->invoke(g->closure);
-  emit(Op::kScalarWork, std::exchange(g->scalar_work, 0));
-  emit(Op::kBlockEnd);
-  g->current->ended = true;
-  ::setcontext(&g->scheduler);
+  end_core();
 }
 
 void emit_block(Op op, const Fiber& fiber) {
@@ -473,13 +471,23 @@ void launch_directly(std::uint32_t blocks, int kind, void (*invoke)(void*), void
   r.op = Op::kTilingResult;
   r.a[0] = blocks;
   r.a[5] = static_cast<std::uint64_t>(choose_kind(kind));
-  g->port.ask(r);
+  // Nothing of a direct launch says how large a workspace the library has: it has what it needs.
+  if (abi::has_aic(g->kind) && abi::aivs_of(g->kind) > 0) r.a[2] = kSystemWorkspaceBytes;
+  g->system_workspace = g->port.ask(r);
   if (!can_launch(blocks)) leave_program();
   if (g->launch.tiling_only) {
     emit(Op::kExit);
     leave_program();
   }
   run_blocks(blocks, invoke, closure);
+}
+
+void end_core() {
+  emit(Op::kScalarWork, std::exchange(g->scalar_work, 0));
+  emit(Op::kBlockEnd);
+  g->current->ended = true;
+  ::setcontext(&g->scheduler);
+  __builtin_unreachable();
 }
 
 void leave_program() {
