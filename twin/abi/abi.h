@@ -120,11 +120,11 @@ enum class Op : std::uint16_t {
   kSetFlag = 64,  // a[0] source Pipe, a[1] destination Pipe, a[2] event id
   kWaitFlag,
   kPipeBarrier,  // a[0] Pipe
-  kSyncAll,
-  kCrossSet,  // a[0] mode, a[1] Pipe, a[2] flag id
-  kCrossWait,
-  kDataCache,  // DataCacheCleanAndInvalid: operand[0]
-  kDataSync,   // dsb
+  kSyncAll,      // a[0] = 1: of the vector cores only, where there are cube cores too
+  kCrossSet,     // a[0] mode, a[1] Pipe, a[2] flag id (cross_core.h; mode 3: a channel)
+  kCrossWait,    // a[0] mode, a[2] flag id or channel
+  kDataCache,    // DataCacheCleanAndInvalid: operand[0]
+  kDataSync,     // dsb
 
   // --- scalar access
   // --------------------------------------------------------------------------------------------
@@ -258,6 +258,8 @@ enum class MacroOp : std::uint16_t {
 enum class MmadStart : std::uint16_t { kZero = 0, kAccumulate, kBias };
 // What happens to elements on their way out of L0C; kDequant multiplies int32 by a scale.
 enum class Quant : std::uint16_t { kNone = 0, kF32ToF16, kF32ToBf16, kDequant };
+// The mode of kCrossSet and kCrossWait whose flag is a channel.
+inline constexpr std::uint64_t kChannelMode = 3;
 // Which cores a kernel runs on, numbered as the KERNEL_TYPE names.
 enum class KernelKind : std::uint8_t { kAiv = 0, kAic, kMixAiv10, kMixAic10, kMix11, kMix12 };
 inline constexpr std::uint64_t kKernelKinds = 6;

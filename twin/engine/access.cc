@@ -179,7 +179,7 @@ void Core::touch(int pipe, const abi::Operand& o, const Range& range, bool write
   if (range.bytes == 0) return;
   const bool gm = o.space == abi::Space::kGm;
   if (gm && range.tensor->kind == GmTensor::Kind::kInput) return;  // never written: nothing to order
-  if (gm) note_gm(range, write);
+  if (gm) note_gm(pipe, range, write);
   if (gm && write)
     range.tensor->written.mark(range.lo - range.tensor->base, range.lo - range.tensor->base + range.bytes);
   if (gm && b.gm_shadow.size() <= range.tensor->index) b.gm_shadow.resize(range.tensor->index + 1);
@@ -196,17 +196,27 @@ void Core::touch(int pipe, const abi::Operand& o, const Range& range, bool write
   });
 }
 
-void Core::note_gm(const Range& range, bool write) {
+void Core::note_gm(int pipe, const Range& range, bool write) {
   auto& list = block_->totals.gm_ranges;
-  const GmRange now{range.lo, range.lo + range.bytes,           loc_, block_->totals.phase,
-                    write,    write && block_->atomic.kind != 0};
+  const BlockTotals& t = block_->totals;
+  const auto segment = static_cast<std::uint32_t>(t.known.empty() ? 0 : t.known.size() - 1);
+  const GmRange now{range.lo,
+                    range.lo + range.bytes,
+                    loc_,
+                    t.phase,
+                    write,
+                    write && block_->atomic.kind != 0,
+                    static_cast<std::uint8_t>(pipe),
+                    block_->epoch[static_cast<std::size_t>(pipe)],
+                    segment};
   const std::size_t recent = std::min<std::size_t>(8, list.size());
   for (std::size_t i = list.size() - recent; i < list.size(); ++i) {
     GmRange& r = list[i];
     if (r.loc == now.loc && r.phase == now.phase && r.write == now.write && r.atomic == now.atomic &&
-        now.lo <= r.hi && now.hi >= r.lo) {
+        r.segment == now.segment && r.pipe == now.pipe && now.lo <= r.hi && now.hi >= r.lo) {
       r.lo = std::min(r.lo, now.lo);
       r.hi = std::max(r.hi, now.hi);
+      r.epoch = now.epoch;
       return;
     }
   }

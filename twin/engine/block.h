@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "twin/abi/abi.h"
@@ -56,6 +57,16 @@ struct GmRange {
   std::uint32_t loc = 0;
   std::uint32_t phase = 0;
   bool write = false, atomic = false;
+  // For the order between cores: by which pipe, in which of its epochs, between which flags of the core.
+  std::uint8_t pipe = 0;
+  std::uint32_t epoch = 0, segment = 0;
+};
+
+// What a core hands to others: what it knows of each core's pipes (by core number), and when.
+struct CrossRelease {
+  std::vector<Clock> known;
+  double at = 0;
+  void join(const CrossRelease& other);
 };
 
 // The scalar unit's data cache: direct-mapped lines of 64 bytes. A strided walk misses every time.
@@ -125,6 +136,9 @@ struct BlockTotals {
   std::uint64_t read_bytes = 0, write_bytes = 0;                          // as the program asked
   double hbm_read_bytes = 0, cached_read_bytes = 0, bus_write_bytes = 0;  // as the bus moves
   std::uint32_t phase = 0;                                                // SyncAll's passed
+  std::array<std::uint32_t, 2> syncs{};  // SyncAll's reached: of all cores, of vector cores only
+  // What it knew of the other cores in each segment; empty if no flag came or went.
+  std::vector<std::shared_ptr<const std::vector<Clock>>> known;
   std::vector<GmRange> gm_ranges;
 };
 

@@ -241,6 +241,7 @@ Engine::Answer Core::tiling_result(const abi::Record& r) {
   tiling_key_ = r.a[1];
   workspace_bytes_ = r.a[2];
   cost_.emplace(device_, block_dim_, kind_);
+  cross_ = {kind_, block_dim_};
   const auto index = gm_.add("workspace", GmTensor::Kind::kWorkspace, workspace_bytes_, {});
   return {gm_.tensors()[index].base, nullptr, 0, launch_.tiling_only};
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "twin/abi/cross_core.h"
 #include "twin/engine/block.h"
 #include "twin/engine/cost.h"
 #include "twin/engine/engine.h"
@@ -89,13 +90,28 @@ class Core final : public Engine {
   void acquire(int pipe, const Flag& flag);
   void barrier(std::uint64_t pipe);
   void barrier_all();
-  void sync_all();
+  void sync_all(bool vectors_only);
   void leaks();
   // Charges an instruction to its pipe; its result is there `latency` after the pipe is free again. The
   // start.
   double run_on(int pipe, double cycles, double latency = 0);
   void scalar(double cycles);
   LineCost& line_cost();
+
+  // --- cross.cc: flags between cores
+  void cross_set(const abi::Record& r);
+  void cross_wait(const abi::Record& r);
+  void sync_cores(bool vectors_only);
+  std::size_t core_number(std::uint32_t key) const;
+  abi::CoreId core_id() const;
+  CrossRelease release_to_others(int pipe);
+  void learn(const CrossRelease& release);
+  void acquire_from_others(const CrossRelease& release);
+  void begin_segment(std::shared_ptr<const std::vector<Clock>> known);
+  // Whether the access of one core happened before the later one of another, through flags between them.
+  bool knows(const GmRange& earlier, std::uint32_t earlier_core, const GmRange& later,
+             const BlockTotals& core) const;
+  static constexpr std::size_t kSegmentsMax = 1 << 15;
 
   // --- access.cc: bounds, alignment, hazards
   Range range(const abi::Operand& o, std::uint64_t offset_bytes, std::uint64_t bytes, bool write,
@@ -107,7 +123,7 @@ class Core final : public Engine {
   // Happens-before checks; REQUIRES: the range is ok.
   void touch(int pipe, const abi::Operand& o, const Range& range, bool write);
   void hazard(HazardKind kind, int pipe, const Access& earlier, bool gm, std::uint64_t lo, std::uint64_t hi);
-  void note_gm(const Range& range, bool write);
+  void note_gm(int pipe, const Range& range, bool write);
   std::uint64_t bytes_of_space(abi::Space space) const;
 
   // --- move.cc: copies and scalar access
@@ -225,6 +241,9 @@ class Core final : public Engine {
   std::vector<std::byte> fix_row_;  // while Fixpipe works
   abi::KernelKind kind_ = abi::KernelKind::kAiv;
   std::span<const std::byte> bulk_;  // beside the record under execution
+  abi::CrossFlags<CrossRelease> cross_;
+  CrossRelease sync_release_;  // gathered by the vector cores that have arrived in SyncAll
+  std::size_t cross_segments_ = 0;
   std::vector<Piece> pieces_;
   std::vector<Piece> runs_;  // the pieces of one repeat, while pieces_ is made
 };

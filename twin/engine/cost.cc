@@ -27,6 +27,7 @@ CostModel::CostModel(const Device& device, std::uint32_t blocks, abi::KernelKind
   flag = at("s.flag_cycles"), mask = at("v.mask_cycles"), vector_tail = at("v.tail_cycles");
   load_latency = at("mte2.latency_cycles"), store_latency = at("mte3.latency_cycles");
   block_start = at("launch.block_start_cycles"), sync_all = at("launch.sync_all_cycles");
+  cross_flag = at("s.cross_flag_cycles");
 
   const double head = at("v.head_cycles"), transcendental = at("v.transcendental_cycles_per_repeat");
   simple_ = {head, at("v.simple_cycles_per_repeat")};

@@ -57,7 +57,8 @@ class CostModel {
 
   // Constants of the scalar unit and of control, in cycles.
   double issue = 0, block = 0, queue = 0, ub_load = 0, ub_store = 0, gm_hit = 0, gm_miss = 0, flag = 0,
-         mask = 0, vector_tail = 0, load_latency = 0, store_latency = 0, block_start = 0, sync_all = 0;
+         mask = 0, vector_tail = 0, load_latency = 0, store_latency = 0, block_start = 0, sync_all = 0,
+         cross_flag = 0;
 
  private:
   double bank_cycles_of_repeat(const Walk& dst, const Walk* source, int sources, std::uint64_t repeat) const;

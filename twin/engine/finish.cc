@@ -15,6 +15,7 @@ constexpr std::size_t kLinesMax = 20;
 struct Touch {
   const GmRange* range = nullptr;
   std::uint32_t block = 0;
+  const BlockTotals* totals = nullptr;
 };
 
 bool conflict(const Touch& a, const Touch& b) {
@@ -38,30 +39,38 @@ bool RunReport::faulted() const {
 // Two blocks that touch the same bytes of GM, one of them writing, between the same two SyncAll's: the order
 // is left to chance.
 void Core::conflicts_between_blocks() {
+  if (cross_segments_ > kSegmentsMax) return;
+  const auto name_of = [](std::uint32_t core) {
+    return core >> 16 ? fmt::format("vector core {} of block {}", (core >> 16) - 1, core & 0xffff)
+                      : fmt::format("block {}", core);
+  };
   std::vector<Touch> all;
   for (const auto& [index, totals] : ended_)
-    for (const auto& r : totals.gm_ranges) all.push_back({&r, index});
+    for (const auto& r : totals.gm_ranges) all.push_back({&r, index, &totals});
   for (const auto& [index, block] : live_)
-    for (const auto& r : block->totals.gm_ranges) all.push_back({&r, index});
+    for (const auto& r : block->totals.gm_ranges) all.push_back({&r, index, &block->totals});
   std::sort(all.begin(), all.end(), comes_before);
-  constexpr std::size_t kOpenMax = 64;  // ranges that may still overlap the next one
+  const std::size_t kOpenMax = cross_segments_ ? 1024 : 64;  // ranges that may still overlap the next one
   std::vector<Touch> open;
   for (const Touch& now : all) {
     std::erase_if(open, [&](const Touch& t) {
       return t.range->phase != now.range->phase || t.range->hi <= now.range->lo;
     });
     for (const Touch& before : open) {
-      if (!conflict(before, now) || findings_.again("block_conflict", now.range->loc, before.range->loc))
+      if (!conflict(before, now) || knows(*before.range, before.block, *now.range, *now.totals) ||
+          knows(*now.range, now.block, *before.range, *before.totals) ||
+          findings_.again("block_conflict", now.range->loc, before.range->loc))
         continue;
       const GmTensor* tensor = gm_.find(now.range->lo, 1);
       const std::uint64_t base = tensor ? tensor->base : 0;
       findings_.add(
           "block_conflict",
-          fmt::format("blocks {} and {} both touch bytes {} to {} of {}, and one of them writes",
-                      before.block, now.block, now.range->lo - base,
+          fmt::format("{} and {} both touch bytes {} to {} of {}, and one of them writes",
+                      name_of(before.block), name_of(now.block), now.range->lo - base,
                       std::min(before.range->hi, now.range->hi) - base, tensor ? tensor->name : "GM"),
-          "give each block a part of its own, or separate the accesses by SyncAll", now.range->loc,
-          static_cast<int>(now.block), before.range->loc);
+          "give each block a part of its own, or order them by SyncAll or CrossCoreSetFlag and "
+          "CrossCoreWaitFlag",
+          now.range->loc, static_cast<int>(now.block & 0xffff), before.range->loc);
     }
     if (open.size() < kOpenMax) open.push_back(now);
   }

@@ -143,26 +143,15 @@ void Core::barrier_all() {
   block_->done[kS] = block_->ready[kS];
 }
 
-// The last block to arrive takes all on: they leave together.
-void Core::sync_all() {
-  barrier_all();
-  const std::uint32_t phase = ++block_->totals.phase;
-  if (block_dim_ > static_cast<std::uint32_t>(device_.aiv_cores) &&
-      !findings_.again("sync_all_too_many_blocks", loc_))
+void Core::sync_all(bool vectors_only) {
+  const bool part = vectors_only && abi::has_aic(kind_);
+  const int cores = abi::has_aic(kind_) ? device_.aic_cores : device_.aiv_cores;
+  if (block_dim_ > static_cast<std::uint32_t>(cores) && !findings_.again("sync_all_too_many_blocks", loc_))
     fault("sync_all_too_many_blocks",
           fmt::format("SyncAll of {} blocks on {} cores: those that wait for a core never arrive", block_dim_,
-                      device_.aiv_cores),
+                      cores),
           "launch at most as many blocks as there are cores");
-  const auto arrived = [&](const auto& entry) { return entry.second->totals.phase >= phase; };
-  if (live_.size() + ended_.size() < cores_launched() || !std::all_of(live_.begin(), live_.end(), arrived))
-    return;
-  double at = 0;
-  for (const auto& [index, b] : live_) at = std::max(at, b->end_cycle());
-  at += cost_->sync_all;
-  for (const auto& [index, b] : live_) {
-    b->ready.fill(at);
-    b->done.fill(at);
-  }
+  sync_cores(part);
 }
 
 void Core::buffer_init(const abi::Record& r) {
@@ -282,7 +271,11 @@ void Core::sync(const abi::Record& r) {
     case Op::kPipeBarrier:
       return barrier(r.a[0]);
     case Op::kSyncAll:
-      return sync_all();
+      return sync_all(r.a[0] == 1);
+    case Op::kCrossSet:
+      return cross_set(r);
+    case Op::kCrossWait:
+      return cross_wait(r);
     case Op::kDataCache:
       block_->cache.clear();
       return scalar(cost_->issue);

@@ -32,13 +32,13 @@ namespace AscendC {
 
 constexpr int AIV = 0, AIC = 1;
 
-inline GM_ADDR GetUserWorkspace(GM_ADDR workspace) { return workspace; }
+inline GM_ADDR GetUserWorkspace(GM_ADDR workspace) { return workspace + evk_twin_system_workspace_bytes(); }
 template <typename T, typename U>
 constexpr auto AlignUp(T value, U to) {
   return to == 0 ? value : (value + to - 1) / to * to;
 }
 inline void InitSocState() {}
-inline GM_ADDR GetSysWorkSpacePtr() { return nullptr; }
+inline GM_ADDR GetSysWorkSpacePtr() { return reinterpret_cast<GM_ADDR>(evk_twin_system_workspace()); }
 inline void SetSysWorkspace(GM_ADDR) {}
 
 // The type of the running core: compares with AIV and AIC.

@@ -40,7 +40,13 @@ EvkTwinBlock* evk_twin_block() { return &recorder().block; }
 void evk_twin_end_program() { throw evk::twin::testing::Ended{}; }
 std::uint16_t evk_twin_new_buffer() { return ++recorder().buffers; }
 std::uint16_t evk_twin_new_queue() { return ++recorder().queues; }
-void evk_twin_sync_all(std::uint32_t) {}
+void evk_twin_sync_all(std::uint32_t, bool) {}
+void evk_twin_cross_set(std::uint64_t, int, std::uint64_t, std::uint32_t) {}
+void evk_twin_cross_wait(std::uint64_t, std::uint64_t, std::uint32_t) {}
+std::uint64_t evk_twin_system_workspace() { return 0; }
+std::uint64_t evk_twin_system_workspace_bytes() { return 0; }
+bool evk_twin_kernel_kind(int, bool) { return true; }
+bool evk_twin_kernel_kind_of_key(std::uint64_t, int) { return true; }
 std::uint64_t evk_twin_tiling_key() { return recorder().tiling_key; }
 void evk_twin_say(const char* format, ...) { recorder().said += format; }
 void evk_twin_assert_failed(const char* what, std::uint32_t) {

@@ -57,10 +57,29 @@ std::uint16_t evk_twin_new_buffer() { return ++program().current->buffers; }
 std::uint16_t evk_twin_new_queue() { return ++program().current->queues; }
 std::uint64_t evk_twin_tiling_key() { return program().tiling.tiling_key; }
 
-void evk_twin_sync_all(std::uint32_t loc) {
-  evk::twin::emit(abi::Op::kSyncAll, 0, 0, nullptr, 0, loc);
-  program().current->wait_loc = loc;
-  evk::twin::wait_for_other_blocks();
+void evk_twin_sync_all(std::uint32_t loc, bool vectors_only) {
+  evk::twin::sync_all(loc, vectors_only && abi::has_aic(program().kind));
+}
+void evk_twin_cross_set(std::uint64_t mode, int pipe, std::uint64_t flag, std::uint32_t loc) {
+  evk::twin::cross_set(mode, pipe, flag, loc);
+}
+void evk_twin_cross_wait(std::uint64_t mode, std::uint64_t flag, std::uint32_t loc) {
+  evk::twin::cross_wait(mode, flag, loc);
+}
+
+bool evk_twin_send(void (*serve)(void*), void* what) { return evk::twin::send_message(serve, what); }
+bool evk_twin_receive(void (**serve)(void*), void** what, std::uint32_t loc) {
+  evk::twin::Program::Message message{};
+  if (!evk::twin::receive_message(message, loc)) return false;
+  *serve = message.serve;
+  *what = message.what;
+  return true;
+}
+bool evk_twin_has_vectors() { return abi::aivs_of(program().kind) > 0; }
+void evk_twin_end_core() { evk::twin::end_core(); }
+std::uint64_t evk_twin_system_workspace() { return program().system_workspace; }
+std::uint64_t evk_twin_system_workspace_bytes() {
+  return program().guessed_kind == abi::KernelKind::kMix12 ? evk::twin::kSystemWorkspaceBytes : 0;
 }
 
 void evk_twin_say(const char* format, ...) {

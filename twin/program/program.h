@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,12 +15,25 @@
 
 #include "ascendc/port.h"
 #include "evk_host/op_def.h"
+#include "twin/abi/cross_core.h"
 #include "twin/program/globals.h"
 #include "twin/program/launch.h"
 
 namespace evk::twin {
 
-// One block: it runs until it ends or meets SyncAll.
+// What a core waits for.
+struct Waiting {
+  enum class For { kNothing, kSyncAll, kFlag, kMessage } what = For::kNothing;
+  bool vectors_only = false;         // of SyncAll
+  std::uint64_t mode = 0, flag = 0;  // of a flag
+  std::uint32_t loc = 0;
+};
+// A set between cores carries nothing here.
+struct Nothing {
+  void join(const Nothing&) {}
+};
+
+// One core: it runs until it ends or waits for another.
 struct Fiber {
   ucontext_t context{};
   std::byte* stack = nullptr;
@@ -28,7 +42,8 @@ struct Fiber {
   std::uint16_t buffers = 0, queues = 0;
   std::uint32_t group =
       0;  // the launch's block that it belongs to: one core, or a cube core and its vector cores
-  std::uint32_t wait_loc = 0;  // of the call that it waits in
+  Waiting waiting;
+  std::array<std::uint32_t, 2> syncs{};  // SyncAll's reached: of all cores, of vector cores only
   bool started = false, ended = false;
 };
 
@@ -111,6 +126,14 @@ struct Program {
   std::optional<abi::KernelKind> declared_kind, guessed_kind;
   std::map<std::uint64_t, abi::KernelKind> kind_of_key;
   abi::KernelKind kind = abi::KernelKind::kAiv;
+  abi::CrossFlags<Nothing> cross;
+  // Products that vector cores hand to the cube core of their block.
+  struct Message {
+    void (*serve)(void*);
+    void* what;
+  };
+  std::map<std::uint32_t, std::deque<Message>> messages;
+  std::uint64_t system_workspace = 0;
   std::array<std::uint64_t, kTensorsMax + 2> arguments{};
   std::byte* tiling_page = nullptr;
 };
@@ -130,7 +153,20 @@ void launch_operator(const ops::OpData& op, const std::string& kernel, const Lau
 // Runs a launch of a direct-launch file up to the end of its blocks.
 // `kind` is what the launched function says of itself, or -1.
 void launch_directly(std::uint32_t blocks, int kind, void (*invoke)(void*), void* closure);
-// Lets the other blocks go on up to their end or their own SyncAll.
-void wait_for_other_blocks();
+// SyncAll and flags between cores (cores.cc): they let other cores run until this one may go on.
+void sync_all(std::uint32_t loc, bool vectors_only);
+void cross_set(std::uint64_t mode, int pipe, std::uint64_t flag, std::uint32_t loc);
+void cross_wait(std::uint64_t mode, std::uint64_t flag, std::uint32_t loc);
+// Products for the cube core of the block; see ascendc/matmul.h.
+bool send_message(void (*serve)(void*), void* what);
+bool receive_message(Program::Message& message, std::uint32_t loc);
+// Ends the running core.
+[[noreturn]] void end_core();
+// What the library's own calls need of the workspace, in kernels that use Matmul beside vector cores.
+inline constexpr std::uint64_t kSystemWorkspaceBytes = 16ull << 20;
+// Whether a core that waits may go on.
+bool may_go_on(const Fiber& fiber);
+// Reports that no core can go on, and ends the program.
+[[noreturn]] void end_in_deadlock();
 
 }  // namespace evk::twin

@@ -276,6 +276,7 @@ void run_tiling(const LaunchDescription& launch, const ops::OpData* op) {
   for (std::uint32_t i = 0; i < launch.inputs + launch.outputs; ++i)
     g->arguments[n++] = launch.tensor[i].gm_addr;
   g->arguments[n++] = workspace;
+  g->system_workspace = workspace;
   g->arguments[n++] = read_only_copy(context.tiling);
 }
 
@@ -293,10 +294,7 @@ void call_kernel(void*) { call_with(std::make_index_sequence<kTensorsMax + 2>())
 
 void block_main() {
   g->invoke(g->closure);
-  emit(Op::kScalarWork, std::exchange(g->scalar_work, 0));
-  emit(Op::kBlockEnd);
-  g->current->ended = true;
-  ::setcontext(&g->scheduler);
+  end_core();
 }
 
 void emit_block(Op op, const Fiber& fiber) {
@@ -308,7 +306,7 @@ void emit_block(Op op, const Fiber& fiber) {
   g->port.emit(r, nullptr, 0);
 }
 
-// Runs a block up to its end or its next SyncAll.
+// Runs a core up to its end or to where it waits.
 void resume(Fiber& fiber) {
   g->current = &fiber;
   g->globals.restore(fiber.started ? fiber.globals : g->first_globals);
@@ -358,7 +356,7 @@ void add_cores(std::uint32_t index, std::uint32_t blocks) {
   for (std::uint32_t sub = 0; sub < vectors; ++sub) add(index * vectors + sub, sub, vectors, 0);
 }
 
-// Each round runs every block that has not ended up to its end or its next SyncAll: blocks without SyncAll
+// Each round runs every core that may go on up to its end or to where it waits: blocks that wait for nothing
 // run one after the other in a single round.
 void run_blocks(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
   g->invoke = invoke;
@@ -366,24 +364,17 @@ void run_blocks(std::uint32_t blocks, void (*invoke)(void*), void* closure) {
   g->blocks_launched = blocks;
   for (const std::uint32_t index : block_order(blocks)) add_cores(index, blocks);
   g->first_globals = g->globals.save();
+  g->cross = {g->kind, blocks};
   std::size_t left = g->blocks.size();
   while (left > 0) {
-    std::size_t ended = 0;
-    for (auto& fiber : g->blocks)
-      if (!fiber->ended) {
-        resume(*fiber);
-        ended += fiber->ended;
-      }
-    if (ended > 0 && ended < left) {
-      for (const auto& fiber : g->blocks)
-        if (!fiber->ended) g->last_loc = fiber->wait_loc;
-      finding("sync_all_mismatch",
-              std::to_string(left - ended) + " blocks wait in SyncAll and " + std::to_string(ended) +
-                  " have ended without it: the device would hang here",
-              "let every block call SyncAll equally often", true);
-      leave_program();
+    bool moved = false;
+    for (auto& fiber : g->blocks) {
+      if (fiber->ended || !may_go_on(*fiber)) continue;
+      resume(*fiber);
+      moved = true;
+      left -= fiber->ended;
     }
-    left -= ended;
+    if (!moved) end_in_deadlock();
   }
   g->globals.restore(g->first_globals);
 }
@@ -496,7 +487,9 @@ void launch_directly(std::uint32_t blocks, int kind, void (*invoke)(void*), void
   r.op = Op::kTilingResult;
   r.a[0] = blocks;
   r.a[5] = static_cast<std::uint64_t>(choose_kind(kind));
-  g->port.ask(r);
+  // Nothing of a direct launch says how large a workspace the library has: it has what it needs.
+  if (abi::has_aic(g->kind) && abi::aivs_of(g->kind) > 0) r.a[2] = kSystemWorkspaceBytes;
+  g->system_workspace = g->port.ask(r);
   if (!can_launch(blocks)) leave_program();
   if (g->launch.tiling_only) {
     emit(Op::kExit);
@@ -505,9 +498,12 @@ void launch_directly(std::uint32_t blocks, int kind, void (*invoke)(void*), void
   run_blocks(blocks, invoke, closure);
 }
 
-void wait_for_other_blocks() {
-  Fiber& self = *g->current;
-  ::swapcontext(&self.context, &g->scheduler);
+void end_core() {
+  emit(Op::kScalarWork, std::exchange(g->scalar_work, 0));
+  emit(Op::kBlockEnd);
+  g->current->ended = true;
+  ::setcontext(&g->scheduler);
+  __builtin_unreachable();
 }
 
 void leave_program() {

@@ -27,8 +27,16 @@ EvkTwinBlock* evk_twin_block();
 [[noreturn]] void evk_twin_end_program();
 std::uint16_t evk_twin_new_buffer();
 std::uint16_t evk_twin_new_queue();
-void evk_twin_sync_all(std::uint32_t loc);
+// `vectors_only` in a launch of cube and vector cores: the vector cores alone meet.
+void evk_twin_sync_all(std::uint32_t loc, bool vectors_only);
+// Flags between cores; the modes and channels of twin/abi/cross_core.h.
+void evk_twin_cross_set(std::uint64_t mode, int pipe, std::uint64_t flag, std::uint32_t loc);
+void evk_twin_cross_wait(std::uint64_t mode, std::uint64_t flag, std::uint32_t loc);
 std::uint64_t evk_twin_tiling_key();
+// The GM address where the library's own workspace begins; 0 if the launch has none.
+std::uint64_t evk_twin_system_workspace();
+// Bytes of the workspace that come before the kernel's own.
+std::uint64_t evk_twin_system_workspace_bytes();
 // Says which cores the kernel runs on (abi::KernelKind), when the program is loaded: declared by the kernel,
 // or
 // (`guess`) concluded from what it calls. The answer is always true.

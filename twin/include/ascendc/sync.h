@@ -100,20 +100,52 @@ inline std::int64_t GetBlockIdx() { return evk_twin_block()->block_idx; }
 inline std::int64_t GetBlockNum() { return evk_twin_block()->block_num; }
 inline std::int64_t GetSubBlockIdx() { return evk_twin_block()->sub_block_idx; }
 inline std::int64_t GetSubBlockNum() { return evk_twin_block()->sub_block_num; }
-inline std::int64_t GetTaskRation() { return 1; }
-inline std::int64_t GetTaskRatio() { return 1; }
+// Vector cores to a cube core.
+inline std::int64_t GetTaskRation() { return evk_twin_block()->sub_block_num; }
+inline std::int64_t GetTaskRatio() { return GetTaskRation(); }
 constexpr std::int16_t GetDataBlockSizeInBytes() { return 32; }
 
-inline void SyncAll(EVK_LOC) { evk_twin_sync_all(EVK_HERE.id()); }
-template <bool IsAIVOnly>
+// Of the vector cores, or of all cores where a kernel has both.
+template <bool isAIVOnly = true>
 void SyncAll(EVK_LOC) {
-  evk_twin_sync_all(EVK_HERE.id());
+  evk_twin_sync_all(EVK_HERE.id(), isAIVOnly);
 }
 
 // The form that synchronises through memory: the twin synchronises all blocks all the same.
-template <typename T>
+template <bool isAIVOnly = true, typename T>
 void SyncAll(const GlobalTensor<T>&, const LocalTensor<T>&, std::int32_t = 0, EVK_LOC) {
-  evk_twin_sync_all(EVK_HERE.id());
+  evk_twin_sync_all(EVK_HERE.id(), isAIVOnly);
+}
+
+// Flags between the cores of a launch.
+template <std::uint8_t mode, pipe_t pipe>
+void CrossCoreSetFlag(std::uint16_t flag, EVK_LOC) {
+  static_assert(mode <= 2, "CrossCoreSetFlag: modes are 0, 1 and 2");
+  evk_twin_cross_set(mode, pipe, flag, EVK_HERE.id());
+}
+template <std::uint8_t mode = 0, pipe_t pipe = PIPE_S>
+void CrossCoreWaitFlag(std::uint16_t flag, EVK_LOC) {
+  evk_twin_cross_wait(0, flag, EVK_HERE.id());
+}
+
+namespace evk_detail {
+// A block's event that others wait for.
+constexpr std::uint64_t block_channel(std::int32_t block, std::int32_t event) {
+  return 1ull << 40 | static_cast<std::uint64_t>(static_cast<std::uint32_t>(block)) << 8 |
+         static_cast<std::uint64_t>(event & 0xff);
+}
+}  // namespace evk_detail
+// IBSet tells that the calling block has come to `event`; IBWait waits until `block` has. The memory that
+// they take is not used. IBSet waits for all pipes of its core first.
+template <bool isAIVOnly = true, typename T, typename U>
+void IBSet(const GlobalTensor<T>&, const LocalTensor<U>&, std::int32_t block, std::int32_t event, EVK_LOC) {
+  evk_detail::barrier(PIPE_ALL, EVK_HERE);
+  evk_twin_cross_set(evk_detail::abi::kChannelMode, PIPE_MTE3, evk_detail::block_channel(block, event),
+                     EVK_HERE.id());
+}
+template <bool isAIVOnly = true, typename T, typename U>
+void IBWait(const GlobalTensor<T>&, const LocalTensor<U>&, std::int32_t block, std::int32_t event, EVK_LOC) {
+  evk_twin_cross_wait(evk_detail::abi::kChannelMode, evk_detail::block_channel(block, event), EVK_HERE.id());
 }
 
 inline std::int64_t GetSystemCycle(EVK_LOC) {

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "evk_host/cube_tiling.h"
+
 namespace evk_tiling {
 inline void copy_bytes(void* to, const void* from, std::size_t n) { __builtin_memcpy(to, from, n); }
 }  // namespace evk_tiling

@@ -1,4 +1,5 @@
 // Host-side tiling helpers.
 #pragma once
 
+#include "evk_host/matmul_tiling.h"
 #include "register/op_def_registry.h"
