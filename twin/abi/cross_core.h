@@ -22,7 +22,7 @@
 
 namespace evk::twin::abi {
 
-inline constexpr std::uint64_t kCrossFlags = 16, kCrossPendingMax = 15, kPostsMax = 4096;
+inline constexpr std::uint64_t kCrossFlags = 16, kCrossPendingMax = 15, kCrossKeptMax = 16384;
 inline constexpr std::uint64_t kCrossModes = 3;
 
 struct CoreId {
@@ -54,8 +54,9 @@ class CrossFlags {
     Gathering& all = gathering_[{mode, by.cube, first, flag}];
     if (all.waiting.size() < cores) all.waiting.resize(cores);
     const std::size_t mine = std::size_t{by.block - first} * (by.cube ? 1 : vectors_) + by.sub;
-    if (all.waiting[mine].size() >= kCrossPendingMax) return false;
+    if (all.waiting[mine].size() >= kCrossPendingMax || kept_ >= kCrossKeptMax) return false;
     all.waiting[mine].push_back(payload);
+    ++kept_;
     if (all.waiting[mine].size() == 1) ++all.present;
     if (all.present < cores) return true;
     bool kept = true;
@@ -70,11 +71,11 @@ class CrossFlags {
     }
     return kept;
   }
-  // False, and nothing is posted, if too much waits in all channels together.
+  // False, and nothing is posted, if too much waits already.
   bool post(std::uint64_t channel, const Payload& payload) {
-    if (posted_ >= kPostsMax) return false;
+    if (kept_ >= kCrossKeptMax) return false;
     channels_[channel].push_back(payload);
-    ++posted_;
+    ++kept_;
     return true;
   }
 
@@ -88,11 +89,7 @@ class CrossFlags {
   }
   // What the oldest set handed over; nothing if there is none.
   std::optional<Payload> take(const CoreId& core, std::uint64_t flag) { return pop(flags_, key(core, flag)); }
-  std::optional<Payload> take_posted(std::uint64_t channel) {
-    auto payload = pop(channels_, channel);
-    if (payload) --posted_;
-    return payload;
-  }
+  std::optional<Payload> take_posted(std::uint64_t channel) { return pop(channels_, channel); }
 
  private:
   struct Gathering {
@@ -103,25 +100,28 @@ class CrossFlags {
   static Key key(const CoreId& core, std::uint64_t flag) { return {core.block, core.sub, core.cube, flag}; }
   bool deliver(const CoreId& to, std::uint64_t flag, const Payload& payload) {
     auto& queue = flags_[key(to, flag)];
-    if (queue.size() >= kCrossPendingMax) return false;
+    if (queue.size() >= kCrossPendingMax || kept_ >= kCrossKeptMax) return false;
     queue.push_back(payload);
+    ++kept_;
     return true;
   }
-  static Payload take_one_of_each(Gathering& all) {
+  Payload take_one_of_each(Gathering& all) {
     Payload joined = all.waiting.front().front();
     for (auto& queue : all.waiting) {
       joined.join(queue.front());
       queue.erase(queue.begin());
+      --kept_;
       if (queue.empty()) --all.present;
     }
     return joined;
   }
   template <typename Map, typename K>
-  static std::optional<Payload> pop(Map& map, const K& at) {
+  std::optional<Payload> pop(Map& map, const K& at) {
     const auto found = map.find(at);
     if (found == map.end() || found->second.empty()) return std::nullopt;
     std::optional<Payload> payload(std::move(found->second.front()));
     found->second.erase(found->second.begin());
+    --kept_;
     if (found->second.empty()) map.erase(found);
     return payload;
   }
@@ -129,7 +129,7 @@ class CrossFlags {
   std::map<std::tuple<std::uint64_t, bool, std::uint32_t, std::uint64_t>, Gathering> gathering_;
   std::map<Key, Queue> flags_;
   std::map<std::uint64_t, Queue> channels_;
-  std::size_t posted_ = 0;
+  std::size_t kept_ = 0;  // of all flags and channels together
 };
 
 }  // namespace evk::twin::abi

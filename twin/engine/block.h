@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "twin/abi/abi.h"
@@ -62,9 +63,12 @@ struct GmRange {
   std::uint32_t epoch = 0, segment = 0;
 };
 
-// What a core hands to others: what it knows of each core's pipes (by core number), and when.
+// What a core knows of the pipes of others, by core number, in its order.
+using CrossKnowledge = std::vector<std::pair<std::uint32_t, Clock>>;
+
+// What a core hands to others, and when.
 struct CrossRelease {
-  std::vector<Clock> known;
+  CrossKnowledge known;
   double at = 0;
   void join(const CrossRelease& other);
 };
@@ -138,7 +142,7 @@ struct BlockTotals {
   std::uint32_t phase = 0;                                                // SyncAll's passed
   std::array<std::uint32_t, 2> syncs{};  // SyncAll's reached: of all cores, of vector cores only
   // What it knew of the other cores in each segment; empty if no flag came or went.
-  std::vector<std::shared_ptr<const std::vector<Clock>>> known;
+  std::vector<std::shared_ptr<const CrossKnowledge>> known;
   std::vector<GmRange> gm_ranges;
 };
 

@@ -102,16 +102,17 @@ class Core final : public Engine {
   void cross_set(const abi::Record& r);
   void cross_wait(const abi::Record& r);
   void sync_cores(bool vectors_only);
-  std::size_t core_number(std::uint32_t key) const;
+  std::uint32_t core_number(std::uint32_t key) const;
   abi::CoreId core_id() const;
   CrossRelease release_to_others(int pipe);
   void learn(const CrossRelease& release);
   void acquire_from_others(const CrossRelease& release);
-  void begin_segment(std::shared_ptr<const std::vector<Clock>> known);
+  void begin_segment(std::shared_ptr<const CrossKnowledge> known);
   // Whether the access of one core happened before the later one of another, through flags between them.
   bool knows(const GmRange& earlier, std::uint32_t earlier_core, const GmRange& later,
              const BlockTotals& core) const;
-  static constexpr std::size_t kSegmentsMax = 1 << 15;
+  static constexpr std::size_t kKnownMax = 256;          // cores that one core knows of
+  static constexpr std::size_t kKnowledgeMax = 4 << 20;  // entries of all cores together
 
   // --- access.cc: bounds, alignment, hazards
   Range range(const abi::Operand& o, std::uint64_t offset_bytes, std::uint64_t bytes, bool write,
@@ -242,8 +243,8 @@ class Core final : public Engine {
   abi::KernelKind kind_ = abi::KernelKind::kAiv;
   std::span<const std::byte> bulk_;  // beside the record under execution
   abi::CrossFlags<CrossRelease> cross_;
-  CrossRelease sync_release_;  // gathered by the vector cores that have arrived in SyncAll
-  std::size_t cross_segments_ = 0;
+  CrossRelease sync_release_;        // gathered by the vector cores that have arrived in SyncAll
+  std::size_t cross_knowledge_ = 0;  // entries that are kept; beyond its limit order between cores is unknown
   std::vector<Piece> pieces_;
   std::vector<Piece> runs_;  // the pieces of one repeat, while pieces_ is made
 };

@@ -9,13 +9,22 @@ namespace evk::twin {
 
 void CrossRelease::join(const CrossRelease& other) {
   at = std::max(at, other.at);
-  if (known.size() < other.known.size()) known.resize(other.known.size());
-  for (std::size_t i = 0; i < other.known.size(); ++i) evk::twin::join(known[i], other.known[i]);
+  CrossKnowledge joined;
+  joined.reserve(known.size() + other.known.size());
+  auto mine = known.begin();
+  for (const auto& entry : other.known) {
+    while (mine != known.end() && mine->first < entry.first) joined.push_back(*mine++);
+    joined.push_back(entry);
+    if (mine != known.end() && mine->first == entry.first)
+      evk::twin::join(joined.back().second, (mine++)->second);
+  }
+  joined.insert(joined.end(), mine, known.end());
+  known = std::move(joined);
 }
 
 // Cube cores first, then the vector cores block by block.
-std::size_t Core::core_number(std::uint32_t key) const {
-  const std::size_t block = key & 0xffff, lane = key >> 16;
+std::uint32_t Core::core_number(std::uint32_t key) const {
+  const std::uint32_t block = key & 0xffff, lane = key >> 16;
   return lane == 0 ? block : block_dim_ + block * abi::aivs_of(kind_) + lane - 1;
 }
 
@@ -28,23 +37,21 @@ abi::CoreId Core::core_id() const {
 CrossRelease Core::release_to_others(int pipe) {
   join(block_->clock[static_cast<std::size_t>(pipe)], block_->clock[kS]);
   const Flag flag = release(pipe);
-  CrossRelease release;
-  release.at = flag.at;
-  release.known = block_->totals.known.empty() ? std::vector<Clock>() : *block_->totals.known.back();
-  const std::size_t me = core_number(block_->index());
-  if (release.known.size() <= me) release.known.resize(me + 1);
-  join(release.known[me], flag.clock);
+  CrossRelease release{{{core_number(block_->index()), flag.clock}}, flag.at};
+  if (!block_->totals.known.empty()) release.join({*block_->totals.known.back(), 0});
   begin_segment(nullptr);
   return release;
 }
 
 // Ranges of GM that are touched from here on are told apart from those before: another core may know of the
 // ones and not of the others. `known` is what this core knows now; null if as before.
-void Core::begin_segment(std::shared_ptr<const std::vector<Clock>> known) {
-  static const auto nothing = std::make_shared<const std::vector<Clock>>();
+void Core::begin_segment(std::shared_ptr<const CrossKnowledge> known) {
+  static const auto nothing = std::make_shared<const CrossKnowledge>();
   auto& segments = block_->totals.known;
   if (segments.empty()) segments.push_back(nothing);
-  if (known && ++cross_segments_ > kSegmentsMax) return;  // conflicts between cores are no longer looked for
+  if (known && known->size() > kKnownMax) cross_knowledge_ = kKnowledgeMax;
+  cross_knowledge_ += known ? known->size() : 0;
+  if (cross_knowledge_ > kKnowledgeMax) return;
   segments.push_back(known ? std::move(known) : segments.back());
 }
 
@@ -52,7 +59,7 @@ void Core::learn(const CrossRelease& release) {
   CrossRelease mine;
   if (!block_->totals.known.empty()) mine.known = *block_->totals.known.back();
   mine.join(release);
-  begin_segment(std::make_shared<const std::vector<Clock>>(std::move(mine.known)));
+  begin_segment(std::make_shared<const CrossKnowledge>(std::move(mine.known)));
 }
 
 void Core::acquire_from_others(const CrossRelease& release) {
@@ -128,8 +135,10 @@ bool Core::knows(const GmRange& earlier, std::uint32_t earlier_core, const GmRan
                  const BlockTotals& core) const {
   if (core.known.empty()) return false;
   const auto& known = *core.known[std::min<std::size_t>(later.segment, core.known.size() - 1)];
-  const std::size_t number = core_number(earlier_core);
-  return number < known.size() && known[number][earlier.pipe] >= earlier.epoch;
+  const std::uint32_t number = core_number(earlier_core);
+  const auto found = std::lower_bound(known.begin(), known.end(), number,
+                                      [](const auto& entry, std::uint32_t n) { return entry.first < n; });
+  return found != known.end() && found->first == number && found->second[earlier.pipe] >= earlier.epoch;
 }
 
 }  // namespace evk::twin

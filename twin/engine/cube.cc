@@ -74,6 +74,14 @@ void Core::nd2nz(const abi::Record& r) {
     note("copy_empty", "a copy of zero rows or zero columns does nothing");
     return scalar(cost_->issue);
   }
+  // No copy fills more blocks of 32 bytes than L1 has.
+  const std::uint64_t blocks = bytes_of_space(Space::kL1) / kFractalRowBytes,
+                      wide = up(p.columns * size, kFractalRowBytes);
+  if (wide > blocks || p.rows * wide > blocks || p.count * p.rows * wide > blocks)
+    return fault("copy_limits",
+                 fmt::format("DataCopy of {} matrices of {} rows of {} bytes: L1 has {}", p.count, p.rows,
+                             p.columns * size, bytes_of_space(Space::kL1)),
+                 "split the copy");
   std::uint64_t done = 0;
   for (std::uint64_t i = 0; i < p.count; ++i)
     if (!nd2nz_matrix(r, i * p.src_step * size, i * p.dst_step * size, size, done)) break;
@@ -228,8 +236,7 @@ void Core::bias_copy(const abi::Record& r, const Rows& rows) {
     touch(kMte1, dst, to, true);
     if (!to.data || !from.data) continue;
     if (widens)
-      for (std::uint64_t x = 0; x < rows.bytes / 2; ++x)
-        widen(DType::kF16, from.data + 2 * x, reinterpret_cast<float*>(to.data) + x, 1);
+      widen(DType::kF16, from.data, reinterpret_cast<float*>(to.data), rows.bytes / 2);
     else
       std::memcpy(to.data, from.data, rows.bytes);
   }

@@ -39,7 +39,7 @@ bool RunReport::faulted() const {
 // Two blocks that touch the same bytes of GM, one of them writing, between the same two SyncAll's: the order
 // is left to chance.
 void Core::conflicts_between_blocks() {
-  if (cross_segments_ > kSegmentsMax) return;
+  if (cross_knowledge_ > kKnowledgeMax) return;
   const auto name_of = [](std::uint32_t core) {
     return core >> 16 ? fmt::format("vector core {} of block {}", (core >> 16) - 1, core & 0xffff)
                       : fmt::format("block {}", core);
@@ -50,7 +50,7 @@ void Core::conflicts_between_blocks() {
   for (const auto& [index, block] : live_)
     for (const auto& r : block->totals.gm_ranges) all.push_back({&r, index, &block->totals});
   std::sort(all.begin(), all.end(), comes_before);
-  const std::size_t kOpenMax = cross_segments_ ? 1024 : 64;  // ranges that may still overlap the next one
+  const std::size_t kOpenMax = cross_knowledge_ ? 1024 : 64;  // ranges that may still overlap the next one
   std::vector<Touch> open;
   for (const Touch& now : all) {
     std::erase_if(open, [&](const Touch& t) {

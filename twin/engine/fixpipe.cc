@@ -57,6 +57,9 @@ void Core::fixpipe(const abi::Record& r) {
   const std::uint64_t matrices = to_rows ? field(r.a[3], 0) : 1, src_step = field(r.a[3], 16) * 1024,
                       dst_step = (r.a[4] & 0xffffffff) * abi::bytes_of(r.operand[0].dtype);
   if (m == 0 || n == 0 || matrices == 0) return note("copy_empty", "Fixpipe of an empty matrix does nothing");
+  const std::uint64_t words = bytes_of_space(Space::kL0C) / 4;
+  if (m * n > words || m * n * matrices > words)
+    return fault("copy_limits", "Fixpipe of more elements than L0C holds", "store the result in parts");
   if (r.flags & 4) acquire(kFix, release(kM));  // the unit flag: it waits for the products by itself
   std::uint64_t bytes = 0;
   for (std::uint64_t i = 0; i < matrices; ++i) {

@@ -10,6 +10,7 @@ namespace evk::twin {
 namespace {
 
 using namespace testing;
+using u64 = std::uint64_t;
 
 long peak_rss_kib() {
   rusage usage{};
@@ -67,6 +68,55 @@ TEST(Hostile, a_million_records_at_random_leave_the_engine_whole) {
     EXPECT_LE(report.findings.size(), 400u);
   }
   EXPECT_LT(peak_rss_kib() - before, 512 * 1024);
+}
+
+TEST(Hostile, cube_cores_and_flags_between_cores_at_random_leave_the_engine_whole) {
+  std::mt19937_64 random(11);
+  const long before = peak_rss_kib();
+  for (int round = 0; round < 30; ++round) {
+    Program p(small(), 65535, a2(), abi::KernelKind::kMix12);
+    for (u64 block = 0; block < 64; ++block) {
+      p.cube_core(block);
+      p.vector_core(block, 0);
+      p.vector_core(block, 1);
+    }
+    for (int i = 0; i < 5000; ++i) {
+      abi::Record r = draw(random, p);
+      static constexpr Op kOps[] = {Op::kNd2Nz,   Op::kLoadData2D, Op::kLoadDataTranspose, Op::kMmad,
+                                    Op::kFixpipe, Op::kDataCopy,   Op::kCrossSet,          Op::kCrossWait,
+                                    Op::kSyncAll, Op::kCrossSet};
+      r.op = kOps[random() % std::size(kOps)];
+      r.form = abi::Form::kNone;
+      for (auto& o : r.operand) {
+        o.space = static_cast<Space>(1 + random() % 8);
+        o.dtype = static_cast<DType>(random() % 15);
+        if (o.space == Space::kGm)
+          o.addr = (random() % 2 ? p.input(0) : p.output(0)).addr;
+        else
+          o.addr = random() % 64 * 1024;
+      }
+      if (r.op == Op::kCrossSet || r.op == Op::kCrossWait)
+        r.a[0] = random() % 4, r.a[1] = random() % 8, r.a[2] = random() % 16;
+      else
+        for (auto& a : r.a) a &= random() % 2 ? 0x0000'0020'0020'0020ull : ~0ull;
+      if (i % 7 == 0)
+        p.send_plain(Program::record(Op::kBlockSwitch, {}, {random() % 64, random() % 2, random() % 2}));
+      (void)p.send_plain(r);
+    }
+    EXPECT_NE(p.finish().end, RunEnd::kComplete);
+  }
+  EXPECT_LT(peak_rss_kib() - before, 1024 * 1024);
+}
+
+TEST(Hostile, flags_between_cores_do_not_pile_up) {
+  const long before = peak_rss_kib();
+  Program p(small(), 65535, a2(), abi::KernelKind::kMix12);
+  p.cube_core(0);
+  for (u64 i = 0; i < 300'000; ++i)
+    p.send_plain(Program::record(Op::kCrossSet, {}, {abi::kChannelMode, 0, i}));
+  for (u64 i = 0; i < 300'000; ++i) p.send_plain(Program::record(Op::kCrossSet, {}, {i % 3, 0, i % 16}));
+  EXPECT_TRUE(has(p.finish(), "cross_flag_overflow"));
+  EXPECT_LT(peak_rss_kib() - before, 256 * 1024);
 }
 
 TEST(Hostile, blocks_without_end_are_stopped_before_memory_is) {

@@ -390,5 +390,42 @@ TEST(Positions, names_of_one_place_are_equal) {
   EXPECT_EQ(TPosition::SHM, TPosition::SPM);
 }
 
+TEST_F(Records, cube_instructions_carry_their_parameters) {
+  const LocalTensor<half> a1(TPosition::A1, 64, 4096), a2(TPosition::A2, 512, 4096),
+      b2(TPosition::B2, 1024, 4096);
+  const LocalTensor<float> c(TPosition::CO1, 2048, 4096), bias(TPosition::C2, 64, 64);
+  GlobalTensor<half> x;
+  GlobalTensor<half> y;
+  DataCopy(a1, x, Nd2NzParams(2, 3, 4, 5, 6, 7, 8, 9));
+  LoadData(a2, a1, LoadData2DParams(1, 2, 3, 0, 4, true, 0));
+  LoadDataWithTranspose(b2, a1, LoadData2dTransposeParams(1, 2, 3, 4, 5));
+  Mmad(c, a2, b2, MmadParams(10, 20, 30, 1, false, false));
+  Mmad(c, a2, b2, bias, MmadParams(10, 20, 30));
+  Fixpipe(y, c, FixpipeParamsV220(16, 32, 48, 64, true, F322F16, 7, 2, 3, 4, 1));
+  const auto& r = recorder().records;
+  ASSERT_EQ(recorder().ops(),
+            (std::vector<abi::Op>{abi::Op::kNd2Nz, abi::Op::kLoadData2D, abi::Op::kLoadDataTranspose,
+                                  abi::Op::kMmad, abi::Op::kMmad, abi::Op::kFixpipe}));
+  EXPECT_EQ(r[0].operand[0].space, abi::Space::kL1);
+  EXPECT_EQ(r[0].operand[0].addr, 64u);
+  const std::uint64_t rows[] = {2, 3, 4, 5, 6, 7 | 8 << 16 | 9ull << 32};
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(r[0].a[i], rows[i]);
+  EXPECT_EQ(r[1].a[0], 1 | 2 << 16 | 3ull << 32);
+  EXPECT_EQ(r[1].a[1], 4u);
+  EXPECT_EQ(r[1].flags, 1);
+  EXPECT_EQ(r[2].a[1], 4u | 5u << 16);
+  EXPECT_EQ(r[3].a[0], 10 | 20 << 16 | 30ull << 32);
+  EXPECT_EQ(r[3].mode, static_cast<int>(abi::MmadStart::kAccumulate));
+  EXPECT_EQ(r[3].flags, 1);
+  EXPECT_EQ(r[4].mode, static_cast<int>(abi::MmadStart::kBias));
+  EXPECT_EQ(r[4].operand[3].space, abi::Space::kBt);
+  EXPECT_EQ(r[5].mode, static_cast<int>(abi::Quant::kF32ToF16));
+  EXPECT_EQ(r[5].flags, 1 | 2 | 4);
+  EXPECT_EQ(r[5].a[0], 16u | 32u << 16);
+  EXPECT_EQ(r[5].a[1], 48 | 64ull << 32);
+  EXPECT_EQ(r[5].a[3], 2u | 3u << 16);
+  EXPECT_EQ(r[5].a[4], 4u);
+}
+
 }  // namespace
 }  // namespace evk::twin::testing

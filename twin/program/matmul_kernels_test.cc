@@ -19,9 +19,9 @@ template <> struct HostType<bfloat16_t> { static constexpr auto value = matmul_t
 template <> struct HostType<float> { static constexpr auto value = matmul_tiling::DataType::DT_FLOAT; };
 template <> struct HostType<int8_t> { static constexpr auto value = matmul_tiling::DataType::DT_INT8; };
 template <> struct HostType<int32_t> { static constexpr auto value = matmul_tiling::DataType::DT_INT32; };
-__global__ KIND void Product(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, TCubeTiling tiling) {
+__global__ KIND void Product(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, TCubeTiling tiling, bool trans_a, bool trans_b) {
   TPipe pipe;
-  matmul::Matmul<MatmulType<TPosition::GM, CubeFormat::ND, AT, TRANS_A>, MatmulType<TPosition::GM, CubeFormat::ND, AT, TRANS_B>,
+  matmul::Matmul<MatmulType<TPosition::GM, CubeFormat::ND, AT>, MatmulType<TPosition::GM, CubeFormat::ND, AT>,
                  MatmulType<C_PLACE, CubeFormat::ND, CT>, MatmulType<TPosition::GM, CubeFormat::ND, BIAS_T>> mm;
   REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &tiling);
   const int down = (tiling.M + tiling.singleCoreM - 1) / tiling.singleCoreM, i = GetBlockIdx();
@@ -32,25 +32,26 @@ __global__ KIND void Product(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c, TCub
   GlobalTensor<AT> ga, gb;
   GlobalTensor<CT> gc;
   GlobalTensor<BIAS_T> gbias;
-  ga.SetGlobalBuffer((__gm__ AT*)a + (TRANS_A ? row : row * tiling.Ka));
-  gb.SetGlobalBuffer((__gm__ AT*)b + (TRANS_B ? column * tiling.Kb : column));
+  ga.SetGlobalBuffer((__gm__ AT*)a + (trans_a ? row : row * tiling.Ka));
+  gb.SetGlobalBuffer((__gm__ AT*)b + (trans_b ? column * tiling.Kb : column));
   gc.SetGlobalBuffer((__gm__ CT*)c + row * tiling.N + column);
   gbias.SetGlobalBuffer((__gm__ BIAS_T*)bias + column);
   mm.SetTail(rows, columns);
-  mm.SetTensorA(ga, TRANS_A);
-  mm.SetTensorB(gb, TRANS_B);
+  mm.SetTensorA(ga, trans_a);
+  mm.SetTensorB(gb, trans_b);
   if (tiling.isBias) mm.SetBias(gbias);
 BODY
   mm.End();
 }
 extern "C" void launch_product(const npu::Tensor* in, const npu::Tensor* out, aclrtStream stream) {
   const int m = out[0].dim(0), n = out[0].dim(1), k = in[0].numel() / m;
+  const bool trans_a = in[0].dim(0) != m, trans_b = in[1].dim(0) != k;  // no side equals another
   matmul_tiling::MultiCoreMatmulTiling host(*platform_ascendc::PlatformAscendCManager::GetInstance());
   host.SetDim(CORES);
   using matmul_tiling::TPosition;
   using matmul_tiling::CubeFormat;
-  host.SetAType(TPosition::GM, CubeFormat::ND, HostType<AT>::value, TRANS_A);
-  host.SetBType(TPosition::GM, CubeFormat::ND, HostType<AT>::value, TRANS_B);
+  host.SetAType(TPosition::GM, CubeFormat::ND, HostType<AT>::value, trans_a);
+  host.SetBType(TPosition::GM, CubeFormat::ND, HostType<AT>::value, trans_b);
   host.SetCType(TPosition::GM, CubeFormat::ND, HostType<CT>::value);
   host.SetBiasType(TPosition::GM, CubeFormat::ND, HostType<BIAS_T>::value);
   host.SetShape(m, n, k);
@@ -60,7 +61,7 @@ extern "C" void launch_product(const npu::Tensor* in, const npu::Tensor* out, ac
   SPLIT;
   TCubeTiling tiling;
   if (host.GetTiling(tiling) != 0) return;
-  Product<<<BLOCKS, nullptr, stream>>>(in[0].addr, in[1].addr, in[2].addr, out[0].addr, tiling);
+  Product<<<BLOCKS, nullptr, stream>>>(in[0].addr, in[1].addr, in[2].addr, out[0].addr, tiling, trans_a, trans_b);
 }
 )";
 
@@ -127,13 +128,11 @@ class MatmulKernels : public KernelBench {
     return l;
   }
   std::string build(const Case& c) {
-    const auto flag = [](bool on) { return on ? "true" : "false"; };
     std::string text = kProduct;
     const auto at = text.find("BODY");
     text.replace(at, 4, c.body);
     write("product.asc", c.before + "\n#include \"kernel_operator.h\"\nusing AT = " + c.a +
-                             "; using CT = " + c.c + "; using BIAS_T = " + c.bias + ";\n#define TRANS_A " +
-                             flag(c.trans_a) + "\n#define TRANS_B " + flag(c.trans_b) + "\n#define CORES " +
+                             "; using CT = " + c.c + "; using BIAS_T = " + c.bias + ";\n#define CORES " +
                              c.cores + "\n#define SPLIT " + c.split + "\n#define BLOCKS " + c.blocks +
                              "\n#define C_PLACE " + c.place + text.replace(text.find("KIND"), 4, c.kind));
     const auto so = build_project(recipe(), folder_ + "/product.asc", "product", folder_);
@@ -168,19 +167,19 @@ TEST_F(MatmulKernels, types_transposes_tails_and_bias) {
                                   {"float", "float", "float"},
                                   {"int8_t", "int32_t", "int32_t"},
                                   {"half", "half", "half"}};
-  for (const auto& t : types)
-    for (int transposed = 0; transposed < 4; ++transposed) {
-      Case c;
-      c.a = t[0], c.c = t[1], c.bias = t[2];
-      c.trans_a = transposed & 1, c.trans_b = transposed & 2;
-      // Twice the same program on two shapes: whole tiles, and tails of every side.
-      const std::string so = build(c);
+  for (const auto& t : types) {
+    Case c;
+    c.a = t[0], c.c = t[1], c.bias = t[2];
+    const std::string so = build(c);
+    for (int transposed = 0; transposed < 4; ++transposed)
+      // Whole tiles, and tails of every side.
       for (const auto& [m, n, k] : {std::tuple(128, 96, 64), std::tuple(77, 150, 201)})
         for (const bool bias : {false, true}) {
+          c.trans_a = transposed & 1, c.trans_b = transposed & 2;
           c.m = m, c.n = n, c.k = k, c.with_bias = bias;
           expect_product(c, run(so, launch(c)));
         }
-    }
+  }
 }
 
 TEST_F(MatmulKernels, many_cores_share_a_product_alike_over_both_transports) {
@@ -294,6 +293,46 @@ TEST_F(MatmulKernels, faults_name_the_kernel_s_own_lines) {
   same.body = "  gc.SetGlobalBuffer((__gm__ CT*)c); mm.IterateAll(gc);";
   same.m = 256;
   EXPECT_EQ(code_of(same), "");  // the cube core of the block writes both, one after the other
+}
+
+// The sample of an operator project: product, bias and activation, for sizes with tails.
+TEST_F(MatmulKernels, a_project_with_an_activation_is_alike_over_both_transports) {
+  const std::string so = build_sample("matmul_bias");
+  for (const auto& [m, n, k] : {std::tuple(64, 128, 32), std::tuple(150, 333, 70), std::tuple(5, 9, 3)}) {
+    Case c;
+    c.m = m, c.n = n, c.k = k, c.with_bias = true;
+    Launch l = launch(c);
+    l.op = "matmul_bias";
+    const RunReport direct = run(so, l), ring = run(so, l, Transport::kRing);
+    expect_clean(direct);
+    EXPECT_EQ(direct.outputs, ring.outputs);
+    EXPECT_EQ(direct.trace_hash, ring.trace_hash);
+    EXPECT_EQ(direct.profile.total_cycles, ring.profile.total_cycles);
+    int wrong = 0;
+    for (int i = 0; i < m * n; ++i) {
+      const double exact = want(c, i / n, i % n), kept = exact > 0 ? exact : exact / 2;
+      wrong += get(direct.outputs[0], static_cast<std::size_t>(i), abi::DType::kF32) != kept;
+    }
+    EXPECT_EQ(wrong, 0) << m << "x" << n << "x" << k;
+  }
+}
+
+TEST_F(MatmulKernels, a_workspace_without_room_for_the_library_is_a_finding) {
+  std::ifstream in(EVK_SOURCE_DIR "/tests/twin/projects/matmul_bias/op_host/matmul_bias.cpp");
+  std::string host{std::istreambuf_iterator<char>(in), {}};
+  const std::string size = "chip.GetLibApiWorkSpaceSize()";
+  host.replace(host.find(size), size.size(), "0");
+  std::filesystem::copy(EVK_SOURCE_DIR "/tests/twin/projects/matmul_bias", folder_ + "/p",
+                        std::filesystem::copy_options::recursive);
+  write("p/op_host/matmul_bias.cpp", host);
+  const auto so = build_project(recipe(), folder_ + "/p", "matmul_bias", folder_);
+  ASSERT_TRUE(so) << so.error().text();
+  Case c;
+  c.with_bias = true;
+  Launch l = launch(c);
+  l.op = "matmul_bias";
+  const RunReport report = run(*so, l);
+  EXPECT_TRUE(found(report, "gm_write_out_of_bounds")) << faults(report);
 }
 
 TEST_F(MatmulKernels, results_are_seen_by_those_that_wait) {

@@ -153,7 +153,7 @@ class CubeProduct {
   void fill_bias(std::uint64_t l1, std::uint32_t n) const {
     wait(PIPE_M, PIPE_MTE1, kBiasFlag);
     send(abi::Op::kDataCopy, {at(abi::Space::kBt, 0, sum_type()), at(abi::Space::kL1, l1, j_.bias_type)},
-         {1 | up(n * abi::bytes_of(j_.bias_type), 64) / 32 << 32, 0});
+         {1 | up(n * abi::bytes_of(j_.bias_type), 32) / 32 << 32, 0});
   }
   abi::DType sum_type() const { return size_ == 1 ? abi::DType::kI32 : abi::DType::kF32; }
   std::uint64_t columns_of_sum(std::uint32_t n) const { return size_ == 1 ? up(n, 32) : up(n, 16); }
