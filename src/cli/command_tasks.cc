@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/command_audit.h"
 #include "cli/commands.h"
 #include "cli/make_parts.h"
 #include "cli/resources.h"
@@ -137,6 +138,7 @@ void add_tasks(CLI::App& app, int& exit_code) {
   probing->add_option("FILE", po->task, "A task file or a folder of them, in place of --suite");
   add_options(*probing, po, {"--suite", "--only", "--cache"});
   probing->callback([po, &exit_code] { exit_code = exit_of(probe(*po)); });
+  add_audit(*command, exit_code);
 }
 
 }  // namespace evk

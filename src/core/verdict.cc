@@ -263,7 +263,8 @@ json to_json(const Verdict& v) {
   json j = {{"outcome", to_json(v.outcome)},
             {"notes", to_json(v.notes)},
             {"errors", to_json(v.errors)},
-            {"harness", v.harness}};
+            {"harness", v.harness},
+            {"checks", v.checks}};
   j["paper_pass"] = v.paper_pass ? json(*v.paper_pass) : json(nullptr);
   return j;
 }
@@ -275,6 +276,7 @@ Result<Verdict> verdict_from(const json& j) {
     v.notes = findings_from(j.at("notes"));
     v.errors = stats_list_from(j.at("errors"));
     v.harness = j.at("harness").get<std::string>();
+    if (j.contains("checks")) v.checks = j.at("checks").get<std::vector<std::string>>();
     if (!j.at("paper_pass").is_null()) v.paper_pass = j.at("paper_pass").get<bool>();
     return v;
   } catch (const std::exception& e) {

@@ -93,8 +93,9 @@ struct Verdict {
   std::vector<Finding> notes;  // do not decide
   std::optional<bool>
       paper_pass;  // the paper's tolerance (1e-2, 5 trials); unset if the gate was not reached
-  std::vector<ErrorStats> errors;  // of every comparison made
-  std::string harness;             // hash of verifier version, device file and limits
+  std::vector<ErrorStats> errors;   // of every comparison made
+  std::string harness;              // hash of verifier version, device file and limits
+  std::vector<std::string> checks;  // what was applied, and what could not be, one line each
   bool operator==(const Verdict&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -85,10 +86,11 @@ TEST(Knowledge, pitfalls_answer_findings_that_there_are) {
   const auto items = load_knowledge(EVK_SOURCE_DIR "/knowledge/ascendc", "ascendc_twin");
   ASSERT_TRUE(items);
   const std::string twin = text_of("/docs/twin_findings.md") + text_of("/docs/twin.md");
-  const std::string ours = text_of("/src/verify/compare_gate.cc") + text_of("/src/verify/gates.cc") +
-                           text_of("/src/verify/screen.cc") + text_of("/src/backend/twin_report.cc") +
-                           text_of("/src/backend/diagnostics.cc") + text_of("/src/backend/compile_step.cc") +
-                           text_of("/src/core/verdict.cc");
+  std::string ours;
+  for (const char* folder : {"/src/verify", "/src/backend", "/src/core"})
+    for (const auto& file : std::filesystem::directory_iterator(std::string(EVK_SOURCE_DIR) + folder))
+      if (file.path().extension() == ".cc")
+        ours += text_of(std::string(folder) + "/" + file.path().filename().string());
   for (const auto& item : *items) {
     if (item.category != "pitfall") continue;
     for (const auto& code : item.answers) {

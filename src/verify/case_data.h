@@ -32,6 +32,17 @@ struct CaseData {
   std::vector<CaseGolden> goldens;  // as ShapeSet::outputs
 };
 
+// Values at a few positions of one output, for sizes at which whole goldens would be too large.
+struct SampledGolden {
+  std::vector<std::size_t> positions;  // in the output, ascending
+  CaseGolden values;                   // one element for each position
+};
+
+struct TimedData {
+  std::vector<CaseTensor> inputs;      // as ShapeSet::inputs
+  std::vector<SampledGolden> goldens;  // as ShapeSet::outputs
+};
+
 class CaseReader {
  public:
   virtual ~CaseReader() = default;
@@ -39,6 +50,10 @@ class CaseReader {
   // threads.
   virtual Result<std::shared_ptr<const CaseData>> read(const Task& task, const ShapeSet& shapes,
                                                        const TaskCase& which) = 0;
+  // Inputs for the timed sizes with what is expected at some positions; null if the task has none.
+  virtual Result<std::shared_ptr<const TimedData>> read_timed(const Task&, const ShapeSet&) {
+    return std::shared_ptr<const TimedData>();
+  }
 };
 
 }  // namespace evk

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "verify/freshness.h"
 #include "verify/gates.h"
 #include "verify/index_source.h"
 #include "verify/run_request.h"
@@ -115,17 +116,60 @@ class CompareGate final : public Gate {
       // say yes.
       if (!wrong.stats.empty() && (!paper_pass || config_.tolerance == ToleranceKind::kPaper)) break;
     }
+    if (wrong.stats.empty()) {
+      evidence.checks.push_back(fmt::format(
+          "{} cases run and compared, {} of them hidden", trials.size(),
+          std::count_if(trials.begin(), trials.end(), [](const Trial& t) { return t.which->hidden; })));
+      evidence.checks.push_back(
+          "each run in a process of its own, with new contents of outputs and scratch memories; "
+          "repeated with other contents and the blocks in descending order");
+      EVK_TRY(std::optional<Outcome> ended, run_fresh(task, candidate, trials, evidence, wrong));
+      if (ended) return ended;
+    }
     if (wrong.stats.empty()) return std::optional<Outcome>();
     return std::optional<Outcome>(std::move(wrong));
   }
 
  private:
+  // One case of every set of shapes again, changed so that its golden is known but the answer is another.
+  Result<std::optional<Outcome>> run_fresh(const Task& task, const Candidate& candidate,
+                                           const std::vector<Trial>& trials, Evidence& evidence,
+                                           Mismatched& wrong) const {
+    for (const Trial& trial : trials) {
+      if (!trial.twice) continue;
+      EVK_TRY(const std::shared_ptr<const CaseData> data, cases_.read(task, *trial.shapes, *trial.which));
+      const std::string what = trial.shapes->id + "/" + trial.which->id + "/fresh";
+      const std::uint64_t seed = poison_of(task, candidate, what, 2, config_.secret);
+      const auto fresh = freshen(*trial.shapes, symmetries_of(*trial.shapes), *data, seed);
+      if (!fresh) {
+        evidence.checks.push_back(
+            fmt::format("{}: the graph proves no change that keeps the answer known", trial.shapes->id));
+        continue;
+      }
+      EVK_TRY(RunRequest request, request_for(task, *trial.shapes, fresh->data));
+      request.poison = seed;
+      EVK_TRY(RunResult run, backend_.run(*evidence.built, request));
+      TaskCase secret = *trial.which;
+      secret.hidden = true;
+      if (run.kind != RunResultKind::kComplete)
+        return std::optional<Outcome>(ended_early(std::move(run), secret));
+      EVK_TRY_STATUS(check_sizes(run, *trial.shapes));
+      bool paper = true;
+      compare(task, {trial.shapes, &secret, false}, fresh->data, run,
+              std::vector<std::uint64_t>(run.outputs.size(), 0), evidence, wrong, paper);
+      if (evidence.paper_pass) evidence.paper_pass = *evidence.paper_pass && paper;
+      evidence.checks.push_back(fmt::format("{}: fresh case, {}", trial.shapes->id, fresh->what));
+      if (!wrong.stats.empty()) break;
+    }
+    return std::optional<Outcome>();
+  }
+
   Result<std::optional<Outcome>> attempt(const Task& task, const Candidate& candidate, const Trial& trial,
                                          Evidence& evidence, Mismatched& wrong, bool& paper_pass) const {
     EVK_TRY(const std::shared_ptr<const CaseData> data, cases_.read(task, *trial.shapes, *trial.which));
     EVK_TRY(RunRequest request, request_for(task, *trial.shapes, *data));
     const std::string what = trial.shapes->id + "/" + trial.which->id;
-    request.poison = poison_of(task, candidate, what, 0);
+    request.poison = poison_of(task, candidate, what, 0, config_.secret);
     EVK_TRY(RunResult run, backend_.run(*evidence.built, request));
     if (run.kind != RunResultKind::kComplete)
       return std::optional<Outcome>(ended_early(std::move(run), *trial.which));
@@ -133,7 +177,7 @@ class CompareGate final : public Gate {
     if (!trial.which->hidden) add_notes(evidence, run.notes);
     std::vector<std::uint64_t> unwritten(run.outputs.size(), 0);
     if (trial.twice) {
-      request.poison = poison_of(task, candidate, what, 1);
+      request.poison = poison_of(task, candidate, what, 1, config_.secret);
       request.reversed_blocks = true;
       EVK_TRY(RunResult again, backend_.run(*evidence.built, request));
       if (again.kind != RunResultKind::kComplete)

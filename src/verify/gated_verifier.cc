@@ -11,12 +11,13 @@
 namespace evk {
 namespace {
 
-constexpr std::string_view kVersion = "verify 1";
+constexpr std::string_view kVersion = "verify 2";
 
 std::string harness_of(const VerifierConfig& config, const Backend& backend) {
   Sha256 hash;
   hash.field(kVersion).field(backend.fingerprint());
   hash.field(config.tolerance == ToleranceKind::kStrict ? "strict" : "paper");
+  hash.field(Sha256().field("secret").field(config.secret).hex());
   for (const std::size_t limit :
        {config.screen.files_max, config.screen.bytes_max, config.screen.literals_max})
     hash.field(std::to_string(limit));
@@ -43,7 +44,7 @@ class GatedVerifier final : public Verifier {
     gates_.push_back(make_screen_gate(config_.screen));
     gates_.push_back(make_compile_gate(*backend_));
     gates_.push_back(make_compare_gate(config_, *backend_, *cases_));
-    gates_.push_back(make_measure_gate(*backend_));
+    gates_.push_back(make_measure_gate(config_, *backend_, *cases_));
   }
 
   Result<Verdict> verify(const Task& task, const Candidate& candidate) override {
@@ -66,8 +67,12 @@ class GatedVerifier final : public Verifier {
     for (const std::unique_ptr<Gate>& gate : gates_) {
       EVK_TRY(std::optional<Outcome> outcome, gate->inspect(task, candidate, evidence));
       if (outcome)
-        return Verdict{*std::move(outcome), std::move(evidence.notes), evidence.paper_pass,
-                       std::move(evidence.errors), harness_};
+        return Verdict{*std::move(outcome),
+                       std::move(evidence.notes),
+                       evidence.paper_pass,
+                       std::move(evidence.errors),
+                       harness_,
+                       std::move(evidence.checks)};
     }
     return failure("no gate came to a verdict");
   }

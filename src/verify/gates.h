@@ -20,6 +20,7 @@ struct Evidence {
   std::vector<Finding> notes;
   std::vector<ErrorStats> errors;
   std::optional<bool> paper_pass;
+  std::vector<std::string> checks;  // see Verdict::checks
 };
 
 class Gate {
@@ -35,7 +36,7 @@ class Gate {
 std::unique_ptr<Gate> make_screen_gate(const ScreenLimits& limits);
 std::unique_ptr<Gate> make_compile_gate(Backend& backend);
 std::unique_ptr<Gate> make_compare_gate(const VerifierConfig& config, Backend& backend, CaseReader& cases);
-std::unique_ptr<Gate> make_measure_gate(Backend& backend);
+std::unique_ptr<Gate> make_measure_gate(const VerifierConfig& config, Backend& backend, CaseReader& cases);
 
 // Keeps the first `notes_max` notes that differ in code and place.
 void add_notes(Evidence& evidence, const std::vector<Finding>& notes, std::size_t notes_max = 20);

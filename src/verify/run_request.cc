@@ -14,9 +14,15 @@ RunRequest empty_request(const Task& task, const ShapeSet& shapes) {
   return request;
 }
 
-std::uint64_t poison_of(const Task& task, const Candidate& candidate, const std::string& what, int run) {
-  const std::string digest =
-      Sha256().field(task.id.text).field(candidate.hash()).field(what).field(std::to_string(run)).hex();
+std::uint64_t poison_of(const Task& task, const Candidate& candidate, const std::string& what, int run,
+                        const std::string& secret) {
+  const std::string digest = Sha256()
+                                 .field(task.id.text)
+                                 .field(candidate.hash())
+                                 .field(what)
+                                 .field(std::to_string(run))
+                                 .field(secret)
+                                 .hex();
   std::uint64_t value = 0;
   std::from_chars(digest.data(), digest.data() + 16, value, 16);
   return value | 1;

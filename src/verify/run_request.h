@@ -10,7 +10,9 @@ namespace evk {
 RunRequest empty_request(const Task& task, const ShapeSet& shapes);
 
 // Differs between candidates, cases and runs, and is the same whenever the same run is made again.
-std::uint64_t poison_of(const Task& task, const Candidate& candidate, const std::string& what, int run);
+// `secret` is the operator's own.
+std::uint64_t poison_of(const Task& task, const Candidate& candidate, const std::string& what, int run,
+                        const std::string& secret = {});
 
 // "bench" if the task has it, else "small", else the first; null for a task without shapes.
 const ShapeSet* timed_shapes(const Task& task);

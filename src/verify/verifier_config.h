@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "verify/screen.h"
 
@@ -12,6 +13,7 @@ enum class ToleranceKind { kStrict, kPaper };  // which comparison decides; the 
 struct VerifierConfig {
   ToleranceKind tolerance = ToleranceKind::kStrict;
   ScreenLimits screen;
+  std::string secret;               // mixed into every draw: poison, order of rows, positions
   std::size_t verdicts_max = 4096;  // remembered, by task and candidate
 };
 

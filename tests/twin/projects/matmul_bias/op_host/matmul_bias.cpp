@@ -7,7 +7,8 @@ namespace optiling {
 
 static ge::graphStatus Tiling(gert::TilingContext* context) {
   auto chip = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
-  const auto x = context->GetInputShape(0)->GetStorageShape(), w = context->GetInputShape(1)->GetStorageShape();
+  const auto x = context->GetInputShape(0)->GetStorageShape(),
+             w = context->GetInputShape(1)->GetStorageShape();
   const int32_t m = x.GetDim(0), k = x.GetDim(1), n = w.GetDim(1);
   using namespace matmul_tiling;
   MultiCoreMatmulTiling cube(chip);

@@ -5,14 +5,17 @@ using namespace AscendC;
 
 class MatmulBias {
  public:
-  matmul::Matmul<MatmulType<TPosition::GM, CubeFormat::ND, half>, MatmulType<TPosition::GM, CubeFormat::ND, half>,
-                 MatmulType<TPosition::VECIN, CubeFormat::ND, float>, MatmulType<TPosition::GM, CubeFormat::ND, float>>
+  matmul::Matmul<
+      MatmulType<TPosition::GM, CubeFormat::ND, half>, MatmulType<TPosition::GM, CubeFormat::ND, half>,
+      MatmulType<TPosition::VECIN, CubeFormat::ND, float>, MatmulType<TPosition::GM, CubeFormat::ND, float>>
       product;
 
-  __aicore__ inline void Init(GM_ADDR x, GM_ADDR w, GM_ADDR b, GM_ADDR y, const TCubeTiling& tiling, TPipe& pipe) {
+  __aicore__ inline void Init(GM_ADDR x, GM_ADDR w, GM_ADDR b, GM_ADDR y, const TCubeTiling& tiling,
+                              TPipe& pipe) {
     tiling_ = tiling;
     const int down = (tiling.M + tiling.singleCoreM - 1) / tiling.singleCoreM;
-    const int row = GetBlockIdx() % down * tiling.singleCoreM, column = GetBlockIdx() / down * tiling.singleCoreN;
+    const int row = GetBlockIdx() % down * tiling.singleCoreM,
+              column = GetBlockIdx() / down * tiling.singleCoreN;
     rows_ = tiling.M - row < tiling.singleCoreM ? tiling.M - row : tiling.singleCoreM;
     columns_ = tiling.N - column < tiling.singleCoreN ? tiling.N - column : tiling.singleCoreN;
     x_.SetGlobalBuffer((__gm__ half*)x + row * tiling.Ka);
@@ -38,7 +41,8 @@ class MatmulBias {
       out_.EnQue(t);
       t = out_.DeQue<float>();
       DataCopyPad(y_[row * tiling_.N + column], t,
-                  DataCopyExtParams{(uint16_t)h, (uint32_t)(w * sizeof(float)), 0, (uint32_t)((tiling_.N - w) * sizeof(float)), 0});
+                  DataCopyExtParams{(uint16_t)h, (uint32_t)(w * sizeof(float)), 0,
+                                    (uint32_t)((tiling_.N - w) * sizeof(float)), 0});
       out_.FreeTensor(t);
     }
     product.End();
@@ -52,7 +56,8 @@ class MatmulBias {
   TQue<TPosition::VECOUT, 1> out_;
 };
 
-extern "C" __global__ __aicore__ void matmul_bias(GM_ADDR x, GM_ADDR w, GM_ADDR b, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
+extern "C" __global__ __aicore__ void matmul_bias(GM_ADDR x, GM_ADDR w, GM_ADDR b, GM_ADDR y,
+                                                  GM_ADDR workspace, GM_ADDR tiling) {
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
   GET_TILING_DATA(data, tiling);
   TPipe pipe;
