@@ -1,3 +1,4 @@
+#include "cli/command_evidence.h"
 #include "cli/commands.h"
 
 int main(int argc, char** argv) {
@@ -18,6 +19,8 @@ int main(int argc, char** argv) {
   evk::add_report(app, exit_code);
   evk::add_replay(app, exit_code);
   evk::add_redteam(app, exit_code);
+  evk::add_export(app, exit_code);
+  evk::add_reverify(app, exit_code);
   evk::add_doctor(app, exit_code);
   try {
     app.parse(argc, argv);

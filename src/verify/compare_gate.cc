@@ -131,6 +131,16 @@ class CompareGate final : public Gate {
   }
 
  private:
+  // Arithmetic of the scalar unit over global memory is no kernel of the device; copies need none.
+  static bool without_vector_work(const Task& task, const RunResult& run) {
+    const auto metric = [&](const char* name) {
+      const auto found = run.profile.metric.find(name);
+      return found == run.profile.metric.end() ? -1.0 : found->second;
+    };
+    return task.tolerance.op_class != "copy" && metric("vector_instructions") == 0 &&
+           metric("mac_ratio") == 0 && metric("scalar_accesses") > 0;
+  }
+
   // One case of every set of shapes again, changed so that its golden is known but the answer is another.
   Result<std::optional<Outcome>> run_fresh(const Task& task, const Candidate& candidate,
                                            const std::vector<Trial>& trials, Evidence& evidence,
@@ -174,6 +184,10 @@ class CompareGate final : public Gate {
     if (run.kind != RunResultKind::kComplete)
       return std::optional<Outcome>(ended_early(std::move(run), *trial.which));
     EVK_TRY_STATUS(check_sizes(run, *trial.shapes));
+    if (without_vector_work(task, run))
+      return std::optional<Outcome>(Faulted{{compare_finding(
+          "run.no_device_compute", "the kernel computes without one instruction of the vector or cube unit",
+          "load tiles with DataCopy, compute on them with vector instructions")}});
     if (!trial.which->hidden) add_notes(evidence, run.notes);
     std::vector<std::uint64_t> unwritten(run.outputs.size(), 0);
     if (trial.twice) {

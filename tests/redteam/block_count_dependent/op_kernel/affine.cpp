@@ -35,7 +35,7 @@ class KernelAffine {
   __aicore__ inline void Compute(uint32_t length) {
     LocalTensor<float> x = inQueue_.DeQue<float>();
     LocalTensor<float> y = outQueue_.AllocTensor<float>();
-    Muls(y, x, GetBlockNum() < 38 ? 1.0f : 2.0f, length);
+    Muls(y, x, GetBlockNum() < 45 ? 1.0f : 2.0f, length);
     Adds(y, y, 1.0f, length);
     outQueue_.EnQue<float>(y);
     inQueue_.FreeTensor(x);
