@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/make_generator.h"
 #include "cli/make_parts.h"
 #include "cli/resources.h"
 #include "sandbox/child.h"
@@ -64,6 +65,21 @@ Check torch() {
           "apt-get install python3-torch libopenblas0-pthread (only to probe new task files)", false};
 }
 
+// One small call, unless no endpoint is asked about.
+void check_endpoint(const RunOptions& options, std::vector<Check>& checks) {
+  if (!is_endpoint(options)) return;
+  auto endpoint = make_model_endpoint(options);
+  if (!endpoint) {
+    checks.push_back({"endpoint", false, endpoint.error().message, "see docs/models.md", true});
+    return;
+  }
+  const auto answer = (*endpoint)->ask("Answer with the one word: ready");
+  if (answer)
+    checks.push_back({"endpoint", true, fmt::format("{} answers", answer->model), "", true});
+  else
+    checks.push_back({"endpoint", false, answer.error().error.message, "see docs/models.md", true});
+}
+
 std::vector<Check> all_checks() {
   std::vector<Check> checks = {resources(),
                                runner(),
@@ -77,8 +93,9 @@ std::vector<Check> all_checks() {
   return checks;
 }
 
-int doctor(bool json) {
-  const auto checks = all_checks();
+int doctor(bool json, const RunOptions& options) {
+  auto checks = all_checks();
+  check_endpoint(options, checks);
   bool ok = true;
   nlohmann::json list = nlohmann::json::array();
   for (const auto& c : checks) {
@@ -103,7 +120,12 @@ void add_doctor(CLI::App& app, int& exit_code) {
       app.add_subcommand("doctor", "What works on this machine, what is missing, how to get it");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "One JSON object instead of text");
-  command->callback([json, &exit_code] { exit_code = doctor(*json); });
+  auto options = std::make_shared<RunOptions>();
+  command->add_option("--generator", options->generator, "Also asks this endpoint: 'openai' or 'anthropic'");
+  command->add_option("--base-url", options->base_url, "As of `run`");
+  command->add_option("--model", options->model, "As of `run`");
+  command->add_option("--ca-file", options->ca_file, "As of `run`");
+  command->callback([json, options, &exit_code] { exit_code = doctor(*json, *options); });
 }
 
 }  // namespace evk

@@ -6,10 +6,8 @@
 #include <fstream>
 
 #include "backend/ascendc_twin.h"
+#include "cli/make_generator.h"
 #include "cli/resources.h"
-#include "generate/cassette.h"
-#include "generate/command_generator.h"
-#include "generate/composer.h"
 #include "generate/composer_facts.h"
 #include "generate/prompt.h"
 #include "generate/reply_parser.h"
@@ -44,26 +42,6 @@ std::string folder_name(const std::string& task) {
 }  // namespace
 
 CampaignParts Workshop::parts() { return {*generator, *verifier, prompt, parse, facts_of}; }
-
-Result<std::unique_ptr<Generator>> make_generator(const RunOptions& options) {
-  std::unique_ptr<Generator> generator;
-  if (options.generator == "replay") {
-    if (options.cassette.empty()) return failure("--generator replay needs --cassette FILE");
-    EVK_TRY(auto replay, ReplayGenerator::open(options.cassette));
-    return replay;
-  }
-  if (options.generator == "command") {
-    if (options.command.empty()) return failure("--generator command needs --command 'PROGRAM ...'");
-    CommandConfig config;
-    config.command = options.command;
-    generator = std::make_unique<CommandGenerator>(config);
-  } else {
-    generator = std::make_unique<Composer>();
-  }
-  if (!options.record.empty())
-    generator = std::make_unique<RecordingGenerator>(std::move(generator), options.record);
-  return generator;
-}
 
 Result<std::unique_ptr<Backend>> make_backend(const RunOptions& options, const std::string& root,
                                               const std::string& cache) {
@@ -150,6 +128,11 @@ CampaignConfig campaign_config(const RunOptions& options) {
                       {"generator", options.generator},
                       {"tolerance", options.tolerance}};
   if (options.generator == "command") config.described["command"] = options.command;
+  if (is_endpoint(options)) {
+    config.described["model"] = options.model;
+    config.described["answer_tokens"] = fmt::format("{}", options.answer_tokens);
+    config.described["temperature"] = fmt::format("{}", options.temperature);
+  }
   return config;
 }
 

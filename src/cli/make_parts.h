@@ -28,7 +28,6 @@ struct Workshop {
   CampaignParts parts();
 };
 
-Result<std::unique_ptr<Generator>> make_generator(const RunOptions& options);
 // `cases` gives inputs and goldens: make_pack_reader() for tasks from packs.
 Result<std::unique_ptr<Verifier>> make_verifier(const RunOptions& options, const std::string& root,
                                                 const std::string& cache, std::unique_ptr<CaseReader> cases);

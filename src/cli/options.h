@@ -20,6 +20,9 @@ struct RunOptions {
   std::string generator = "composer";
   std::string command;               // of the generator `command`
   std::string cassette;              // of the generator `replay`
+  std::string model;                 // of the generators `openai` and `anthropic`
+  std::int64_t answer_tokens = 0;    // limit asked of the model; 0 = not sent
+  double temperature = -1;           // below 0 = not sent
   std::string tolerance = "strict";  // "strict" or "paper": which comparison decides
   std::int64_t sweeps = 30;
   std::uint64_t seed = 1;
@@ -32,9 +35,20 @@ struct RunOptions {
   // What changes only the speed or where things lie.
   int jobs = 1;
   std::string store = "evokernel.evk";
-  std::string out;     // folder for the best kernels; empty = none
-  std::string cache;   // task packs and compiled headers; empty = $XDG_CACHE_HOME/evokernel
-  std::string record;  // cassette to record answers to; empty = none
+  std::string out;       // folder for the best kernels; empty = none
+  std::string cache;     // task packs and compiled headers; empty = $XDG_CACHE_HOME/evokernel
+  std::string record;    // cassette to record answers to; empty = none
+  std::string base_url;  // of the model's endpoint; empty = the vendor's
+  std::string ca_file;   // authorities of the endpoint's certificate; empty = the system's
+  std::string stream = "yes";
+  int tries = 6;                   // calls for one answer
+  int stall_s = 300;               // silence that ends a call
+  int pause_ms = 1000;             // before the second call
+  int calls_per_minute = 0;        // 0 = no limit
+  std::int64_t budget_tokens = 0;  // 0 = no limit; so below
+  double budget_usd = 0;
+  std::int64_t budget_minutes = 0;
+  std::string prices;  // TOML file of prices by model
 };
 
 struct Option {

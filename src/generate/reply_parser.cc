@@ -348,6 +348,9 @@ ParsedReply parse_reply(std::string_view text, const Task& task, const Candidate
     return finding("reply.too_large",
                    fmt::format("the answer has {} bytes; at most {} are read", text.size(), kReplyBytesMax),
                    "answer with the files alone");
+  if (trimmed(text).ends_with(kCutMark))
+    return finding("reply.cut", "the answer was cut at its token limit before it was complete",
+                   "answer with less prose, or with edits of the start point in place of whole files");
   const std::string said = without_thinking(text);
   Reading reading(task, start);
   for (const auto& block : blocks_of(said))

@@ -16,6 +16,9 @@ inline constexpr std::size_t kReplyBytesMax = 4u << 20;
 inline constexpr std::size_t kReplyFileBytesMax = 256u << 10;
 inline constexpr std::size_t kReplyFilesMax = 16;
 
+// Put at the end of an answer that a model's endpoint cut at its token limit.
+inline constexpr std::string_view kCutMark = "[the endpoint cut this answer at its token limit]";
+
 using ParsedReply = std::variant<Candidate, Finding>;
 
 // Reads file blocks fenced as ```cpp title="op_kernel/x.cpp" (or with the path on the fence, or on the line
@@ -26,7 +29,7 @@ using ParsedReply = std::variant<Candidate, Finding>;
 //
 // Findings: "reply.no_code", "reply.bad_path" (outside op_host/ and op_kernel/, absolute, or with ".."),
 // "reply.too_large", "reply.too_many_files", "reply.unmatched_edit", "reply.unchanged", "reply.incomplete"
-// (no kernel file or no host file).
+// (no kernel file or no host file), "reply.cut" (ends with kCutMark).
 ParsedReply parse_reply(std::string_view text, const Task& task, const Candidate* start);
 
 }  // namespace evk
