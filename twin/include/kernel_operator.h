@@ -23,7 +23,7 @@
 
 #include "ascendc/activation.h"
 #include "ascendc/launch.h"
-#include "ascendc/moves.h"
+#include "ascendc/math.h"
 
 using GM_ADDR = std::uint8_t*;
 
