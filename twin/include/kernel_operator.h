@@ -23,7 +23,7 @@
 
 #include "ascendc/activation.h"
 #include "ascendc/launch.h"
-#include "ascendc/math.h"
+#include "ascendc/rows.h"
 
 using GM_ADDR = std::uint8_t*;
 

@@ -2,3 +2,4 @@
 #pragma once
 
 #include "register/tilingdata_base.h"
+#include "tiling/vector_tilings.h"
