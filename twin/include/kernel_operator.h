@@ -24,7 +24,7 @@
 #include "ascendc/activation.h"
 #include "ascendc/cube.h"
 #include "ascendc/launch.h"
-#include "ascendc/moves.h"
+#include "ascendc/rows.h"
 
 using GM_ADDR = std::uint8_t*;
 

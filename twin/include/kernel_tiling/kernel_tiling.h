@@ -3,3 +3,4 @@
 
 #include "evk_host/cube_tiling.h"
 #include "register/tilingdata_base.h"
+#include "tiling/vector_tilings.h"
