@@ -87,6 +87,13 @@ class CrossFlags {
     const auto found = channels_.find(channel);
     return found != channels_.end() && !found->second.empty();
   }
+  // A core whose flag is set, and the flag; nothing if none is.
+  std::optional<std::pair<CoreId, std::uint64_t>> left_set() const {
+    for (const auto& [at, queue] : flags_)
+      if (!queue.empty())
+        return std::pair(CoreId{std::get<0>(at), std::get<1>(at), std::get<2>(at)}, std::get<3>(at));
+    return std::nullopt;
+  }
   // What the oldest set handed over; nothing if there is none.
   std::optional<Payload> take(const CoreId& core, std::uint64_t flag) { return pop(flags_, key(core, flag)); }
   std::optional<Payload> take_posted(std::uint64_t channel) { return pop(channels_, channel); }

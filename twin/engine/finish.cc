@@ -181,6 +181,13 @@ RunReport Core::finish(RunEnd end) {
                   fmt::format("{} of {} blocks ran to their end", ended_.size(), cores_launched()),
                   "let every block return from the kernel", last_loc_, -1);
   }
+  if (const auto left = cross_.left_set(); left && end == RunEnd::kComplete)
+    findings_.add(
+        "flag_left_set",
+        fmt::format(
+            "flag {} between cores is still set in block {}, in its {} core, and was never waited for",
+            left->second, left->first.block, left->first.cube ? "cube" : "vector"),
+        "wait for every flag that is set", 0, static_cast<int>(left->first.block), 0, true);
   conflicts_between_blocks();
   report.end = end;
   report.profile = profile();

@@ -1,4 +1,5 @@
 // What candidates call.
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -67,12 +68,14 @@ void evk_twin_cross_wait(std::uint64_t mode, std::uint64_t flag, std::uint32_t l
   evk::twin::cross_wait(mode, flag, loc);
 }
 
-bool evk_twin_send(void (*serve)(void*), void* what) { return evk::twin::send_message(serve, what); }
-bool evk_twin_receive(void (**serve)(void*), void** what, std::uint32_t loc) {
-  evk::twin::Program::Message message{};
+bool evk_twin_send(const void* what, std::uint32_t bytes) {
+  const auto* begin = static_cast<const std::byte*>(what);
+  return evk::twin::send_message({begin, begin + bytes});
+}
+bool evk_twin_receive(void* what, std::uint32_t bytes, std::uint32_t loc) {
+  std::vector<std::byte> message;
   if (!evk::twin::receive_message(message, loc)) return false;
-  *serve = message.serve;
-  *what = message.what;
+  std::memcpy(what, message.data(), std::min<std::size_t>(bytes, message.size()));
   return true;
 }
 bool evk_twin_has_vectors() { return abi::aivs_of(program().kind) > 0; }

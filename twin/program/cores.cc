@@ -106,17 +106,17 @@ void cross_wait(std::uint64_t mode, std::uint64_t flag, std::uint32_t loc) {
   tell(Op::kCrossWait, mode, 0, flag, loc);
 }
 
-bool send_message(void (*serve)(void*), void* what) {
+bool send_message(std::vector<std::byte> message) {
   if (!abi::has_aic(program().kind)) return false;
-  program().messages[program().current->group].push_back({serve, what});
+  program().messages[program().current->group].push_back(std::move(message));
   return true;
 }
 
-bool receive_message(Program::Message& message, std::uint32_t loc) {
+bool receive_message(std::vector<std::byte>& message, std::uint32_t loc) {
   wait_until_free({Waiting::For::kMessage, false, 0, 0, loc});
   auto& mail = program().messages[program().current->group];
   if (mail.empty()) return false;
-  message = mail.front();
+  message = std::move(mail.front());
   mail.pop_front();
   return true;
 }

@@ -209,6 +209,18 @@ TEST_F(MatmulKernels, cube_cores_alone_run_products_themselves) {
   expect_product(c, run(build(c), launch(c)));
 }
 
+// Each core has its own copy of a variable: the cube core is given what the vector core asks for.
+TEST_F(MatmulKernels, objects_may_be_variables_of_the_program) {
+  Case c;
+  c.m = 96, c.n = 64, c.k = 32;
+  c.body = "  kept = mm; kept.SetTensorA(ga); kept.IterateAll(gc);";
+  c.before = R"(#include "lib/matmul_intf.h"
+using GmOf = AscendC::MatmulType<AscendC::TPosition::GM, AscendC::CubeFormat::ND, half>;
+using SumOf = AscendC::MatmulType<AscendC::TPosition::GM, AscendC::CubeFormat::ND, float>;
+static matmul::Matmul<GmOf, GmOf, SumOf, SumOf> kept;)";
+  expect_product(c, run(build(c), launch(c)));
+}
+
 // Tile by tile into UB, doubled there, and out again: where each tile lies follows from the tiling.
 const char* const kThroughUb = R"(
   TQue<TPosition::VECOUT, 1> out;

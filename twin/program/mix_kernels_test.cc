@@ -282,6 +282,14 @@ TEST_F(Cores, a_flag_that_is_set_too_often_is_refused) {
   EXPECT_TRUE(found(report, "cross_flag_overflow")) << faults(report);
 }
 
+TEST_F(Cores, a_flag_that_nobody_waits_for_is_a_note) {
+  const RunReport report =
+      run_cores("__mix__(1, 1)", 2, "if ASCEND_IS_AIC { CrossCoreSetFlag<2, PIPE_FIX>(9); }");
+  EXPECT_EQ(report.end, RunEnd::kComplete);
+  EXPECT_EQ(faults(report), "");
+  EXPECT_TRUE(found(report, "flag_left_set"));
+}
+
 TEST_F(Cores, those_that_wait_for_each_other_are_a_deadlock) {
   const RunReport report =
       run_cores("__mix__(1, 1)", 2,

@@ -128,11 +128,7 @@ struct Program {
   abi::KernelKind kind = abi::KernelKind::kAiv;
   abi::CrossFlags<Nothing> cross;
   // Products that vector cores hand to the cube core of their block.
-  struct Message {
-    void (*serve)(void*);
-    void* what;
-  };
-  std::map<std::uint32_t, std::deque<Message>> messages;
+  std::map<std::uint32_t, std::deque<std::vector<std::byte>>> messages;
   std::uint64_t system_workspace = 0;
   std::array<std::uint64_t, kTensorsMax + 2> arguments{};
   std::byte* tiling_page = nullptr;
@@ -158,8 +154,8 @@ void sync_all(std::uint32_t loc, bool vectors_only);
 void cross_set(std::uint64_t mode, int pipe, std::uint64_t flag, std::uint32_t loc);
 void cross_wait(std::uint64_t mode, std::uint64_t flag, std::uint32_t loc);
 // Products for the cube core of the block; see ascendc/matmul.h.
-bool send_message(void (*serve)(void*), void* what);
-bool receive_message(Program::Message& message, std::uint32_t loc);
+bool send_message(std::vector<std::byte> message);
+bool receive_message(std::vector<std::byte>& message, std::uint32_t loc);
 // Ends the running core.
 [[noreturn]] void end_core();
 // What the library's own calls need of the workspace, in kernels that use Matmul beside vector cores.

@@ -30,6 +30,24 @@ TEST(Rewrite, everything_else_stays) {
     EXPECT_EQ(rewrite_launches(text), text);
 }
 
+TEST(Rewrite, a_launch_is_told_which_cores_its_kernel_names) {
+  const auto kind_of = [](const std::string& declaration, const std::string& callee = "k") {
+    const std::string made = rewrite_launches(declaration + " { }\n" + callee + "<<<1, 0, s>>>(x);");
+    const auto at = made.find("::npu::configure");
+    return at == std::string::npos ? "" : made.substr(at + 16, made.find('(', at) - at - 16);
+  };
+  EXPECT_EQ(kind_of("__global__ __aicore__ void k(GM_ADDR x)"), "");
+  EXPECT_EQ(kind_of("__global__ __vector__ void k(GM_ADDR x)"), "<0>");
+  EXPECT_EQ(kind_of("__cube__ __global__ void k(GM_ADDR x)"), "<1>");
+  EXPECT_EQ(kind_of("__global__ __mix__(0, 1) void k(GM_ADDR x)"), "<2>");
+  EXPECT_EQ(kind_of("__global__ __mix__(1, 0) void k(GM_ADDR x)"), "<3>");
+  EXPECT_EQ(kind_of("__mix__(1, 1) __global__ __aicore__ void k(GM_ADDR x)"), "<4>");
+  EXPECT_EQ(kind_of("template <typename T> __global__ __mix__(1, 2) void k(GM_ADDR x)", "ns::k<half>"),
+            "<5>");
+  EXPECT_EQ(kind_of("// __cube__\n__global__ __aicore__ void k(GM_ADDR x)"), "");
+  EXPECT_EQ(kind_of("__global__ __cube__ void other(GM_ADDR x)"), "");
+}
+
 TEST(Rewrite, lines_keep_their_numbers) {
   const std::string text =
       "int a;\nadd<float>\n  <<<8,\n nullptr, // s\n s>>>\n(x,\n y);\nadd<<<1, 0, s>>>(x);\nint b;\n";

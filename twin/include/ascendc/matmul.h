@@ -6,11 +6,12 @@
 #include "kernel_operator.h"
 
 extern "C" {
-// Hands a product to the block's cube core, which calls `serve(what)`. False if the launch has no cube cores.
-bool evk_twin_send(void (*serve)(void*), void* what);
+// Hands a product to the block's cube core, as a copy of `bytes` bytes: each core has variables of its own.
+// False if the launch has no cube cores.
+bool evk_twin_send(const void* what, std::uint32_t bytes);
 // On a cube core: takes the next product, waiting for one. False when all vector cores of the block have
 // ended.
-bool evk_twin_receive(void (**serve)(void*), void** what, std::uint32_t loc);
+bool evk_twin_receive(void* what, std::uint32_t bytes, std::uint32_t loc);
 // Whether the launch has vector cores.
 bool evk_twin_has_vectors();
 // Ends the calling core, as if its kernel returned.
@@ -61,6 +62,12 @@ inline constexpr int kMatmulKind = static_cast<int>(abi::KernelKind::kMix12);
 constexpr std::uint64_t kCubeScratchBytes = 320 * 1024, kCubeScratchB = 96 * 1024, kCubeScratchC = 192 * 1024;
 
 constexpr std::uint64_t kRequestChannel = 2ull << 40, kDoneChannel = 3ull << 40;
+
+// A product on its way to the cube core, and the channel that waits for it.
+struct Request {
+  CubeJob job;
+  std::uint64_t done = 0;
+};
 
 // What Matmul objects of all types share: a product on its way to the cube.
 class MatmulBase {
@@ -114,11 +121,6 @@ class MatmulBase {
            evk_twin_block()->block_idx * kCubeScratchBytes;
   }
 
-  static void serve(void* what) {
-    MatmulBase& self = *static_cast<MatmulBase*>(what);
-    CubeProduct(self.sent_).run();
-    if (self.done_ != 0) evk_twin_cross_set(abi::kChannelMode, PIPE_ALL, self.done_, self.sent_.loc.id());
-  }
   // Runs the tiles of the product, or has them run. The stored matrices' pitches follow from the shapes.
   void submit(Loc loc, bool wait) {
     wait_for_product();
@@ -131,11 +133,10 @@ class MatmulBase {
           "Matmul: the tiling is not set, or has an empty side: call REGIST_MATMUL_OBJ with it, or Init",
           loc.id());
     if (on_cube()) {
-      done_ = 0;
-      return serve(this);
+      return CubeProduct(sent_).run();
     }
-    done_ = done_channel();
-    if (!evk_twin_send(serve, this))
+    const Request request{sent_, done_channel()};
+    if (!evk_twin_send(&request, sizeof request))
       evk_twin_assert_failed("Matmul: the kernel has no cube cores: declare KERNEL_TYPE_MIX_AIC_1_2",
                              loc.id());
     evk_twin_cross_set(abi::kChannelMode, PIPE_ALL, kRequestChannel | group(), loc.id());
@@ -145,14 +146,13 @@ class MatmulBase {
   void wait_for_product() {
     if (!outstanding_) return;
     outstanding_ = false;
-    evk_twin_cross_wait(abi::kChannelMode, done_, sent_.loc.id());
+    evk_twin_cross_wait(abi::kChannelMode, done_channel(), sent_.loc.id());
   }
   std::uint32_t all_tiles() const { return job_.tiles_down() * job_.tiles_across(); }
 
   CubeJob job_;   // as it is set
   CubeJob sent_;  // as it runs
   int org_m_ = 0, org_n_ = 0, org_ka_ = 0, org_kb_ = 0, org_kc_ = 0;
-  std::uint64_t done_ = 0;  // the channel that says so; 0 = nobody waits
   std::uint32_t next_tile_ = 0;
   bool outstanding_ = false, iterate_n_first_ = false;
 };
@@ -316,12 +316,12 @@ void init_objects(MatmulBase* object, T&& next, Rest&&... rest) {
 }
 
 inline void serve_products(Loc loc) {
-  void (*serve)(void*) = nullptr;
-  void* what = nullptr;
+  Request request;
   const std::uint64_t requests = kRequestChannel | evk_twin_block()->block_idx;
-  while (evk_twin_receive(&serve, &what, loc.id())) {
+  while (evk_twin_receive(&request, sizeof request, loc.id())) {
     evk_twin_cross_wait(abi::kChannelMode, requests, loc.id());
-    serve(what);
+    CubeProduct(request.job).run();
+    evk_twin_cross_set(abi::kChannelMode, PIPE_ALL, request.done, request.job.loc.id());
   }
 }
 

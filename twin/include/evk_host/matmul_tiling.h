@@ -158,9 +158,9 @@ class MatmulApiTilingBase {
       made_.usedCoreNum = 1;
     }
   }
-  // A side of a part: whole tiles where the tile is given, else whole fractals.
+  // A side of a part: whole tiles where the tile is given and smaller, else whole fractals.
   static std::int64_t limited(std::int64_t side, std::int32_t most, std::int32_t tile) {
-    side = up(side, tile > 0 ? tile : 16);
+    side = up(side, tile > 0 && side > tile ? tile : 16);
     return most > 0 && side > most ? most : side;
   }
 
