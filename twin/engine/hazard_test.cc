@@ -251,7 +251,7 @@ TEST(Hazards, instructions_that_the_chip_does_not_have_are_refused) {
   p.send(Program::by_count(Op::kPow, 8, {ub(1024), ub(0), ub(0)}));                               // 9
   p.send(Program::by_count(Op::kAdd, 8, {ub(1024), ub(0), ub(0, DType::kF16)}));                  // 10
   p.copy(p.output(0), p.input(0), 64);                                                            // 11
-  p.op(Op::kSetFixpipe, {});                                                                            // 12
+  p.op(Op::kSetFixpipe, {});                                                                      // 12
   p.end();
   EXPECT_EQ(codes(p.finish()),
             "dtype_unsupported@5 cast_mode_unsupported@6 dtype_unsupported@7 vector_on_gm@8 "

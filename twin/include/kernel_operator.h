@@ -69,7 +69,8 @@ using AscendC::g_coreType;
 #define KERNEL_TYPE_MIX_AIC_1_1 4
 #define KERNEL_TYPE_MIX_AIC_1_2 5
 #define KERNEL_TASK_TYPE_DEFAULT(type) static_cast<void>(&::AscendC::evk_detail::DeclaredKind<type>::known)
-#define KERNEL_TASK_TYPE(key, type) static_cast<void>(&::AscendC::evk_detail::DeclaredKindOfKey<key, type>::known)
+#define KERNEL_TASK_TYPE(key, type) \
+  static_cast<void>(&::AscendC::evk_detail::DeclaredKindOfKey<key, type>::known)
 // Hides the registered types inside the function where it stands.
 #define REGISTER_TILING_DEFAULT(Type) [[maybe_unused]] Type* (*evk_tiling_pick)(::EvkTilingRank<63>) = nullptr
 
