@@ -93,6 +93,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b'data: [DONE]\n\n')
         self.close_connection = True
 
+    def do_GET(self):
+        with lock:
+            self.send(200, {'prompts_faulted': len(seen)})
+
     def do_POST(self):
         self.body = self.rfile.read(int(self.headers['Content-Length']))
         self.asked = json.loads(self.body)
