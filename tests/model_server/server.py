@@ -160,7 +160,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(5)
             self.close_connection = True
         elif name == 'tell-key':
-            self.fail(400, f'your key {sent} is odd')
+            self.fail(400, 'x' * 280 + f'your key {sent} is odd')
         elif name == 'answer-key':
             self.answer(f'your key is {sent}')
         elif name == '429':
