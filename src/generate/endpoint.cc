@@ -134,14 +134,14 @@ std::string without(std::string text, const std::string& secret) {
   return text;
 }
 
-// One line of what the other side said.
-std::string quoted(std::string text) {
+// One line of what the other side said. The key goes before the text is cut, which could leave a part of it.
+std::string quoted(std::string text, const std::string& key) {
   const auto json = parse_json(text);
   if (json) {
     const auto message = text_at(at(*json, "error"), "message");
     if (!message.empty()) text = message;
   }
-  text = text.substr(0, kQuoteCharsMax);
+  text = without(std::move(text), key).substr(0, kQuoteCharsMax);
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == '\x7f') c = ' ';
   return text;
@@ -241,14 +241,14 @@ tl::unexpected<Refusal> HttpEndpoint::trouble_of(const HttpResponse& response) c
 
 tl::unexpected<Refusal> HttpEndpoint::status_of(const HttpResponse& response) const {
   const int status = response.status;
-  const auto said = fmt::format("status {}: {}", status, quoted(response.body));
+  const auto said = fmt::format("status {}: {}", status, quoted(response.body, config_.key));
   if (status == 408 || status == 409 || status == 429 || status >= 500)
     return refuse(Retry::kSameCall, said, response.wait_s);
   if (status >= 300 && status < 400)
     return refuse(Retry::kAfterFix,
                   fmt::format("status {}: it redirects to \"{}\"; give that as --base-url if "
                               "you trust it",
-                              status, quoted(response.location)));
+                              status, quoted(response.location, config_.key)));
   if (status == 401 || status == 403)
     return refuse(Retry::kAfterFix, said + "; set EVOKERNEL_API_KEY to a key that it takes");
   if (status == 404) return refuse(Retry::kAfterFix, said + "; check --base-url and --model");
@@ -263,8 +263,10 @@ tl::expected<Answer, Refusal> HttpEndpoint::answer_of(const HttpResponse& respon
   if (response.status != 200) return status_of(response);
   auto body = read_chat_body(config_.dialect, response.body);
   if (!body)
-    return refuse(Retry::kSameCall, fmt::format("not a message of this API: {}", quoted(response.body)));
-  if (!body->error.empty()) return refuse(Retry::kSameCall, "it broke off: " + quoted(body->error));
+    return refuse(Retry::kSameCall,
+                  fmt::format("not a message of this API: {}", quoted(response.body, config_.key)));
+  if (!body->error.empty())
+    return refuse(Retry::kSameCall, "it broke off: " + quoted(body->error, config_.key));
   if (!body->done) return refuse(Retry::kSameCall, "the stream ended in the middle of the answer");
   Answer answer = std::move(body->answer);
   if (answer.text.empty() && !body->cut) return refuse(Retry::kSameCall, "it answered nothing");

@@ -77,6 +77,24 @@ std::vector<ValueRow> values_of(const std::vector<ItemPtr>& items,
   return rows;
 }
 
+std::vector<CostRow> costs_of(const std::vector<StoredAttempt>& log) {
+  std::map<std::pair<std::string, std::string>, CostRow> rows;
+  for (const auto& [attempt, learnt] : log) {
+    const Answer& answer = attempt.answer;
+    if (answer.model.empty()) continue;  // nothing was answered
+    const std::string stage(name_of(attempt.context.stage));
+    CostRow& row = rows[{answer.model, stage}];
+    row.model = answer.model;
+    row.stage = stage;
+    ++row.attempts;
+    row.prompt_tokens += answer.prompt_tokens;
+    row.answer_tokens += answer.answer_tokens;
+  }
+  std::vector<CostRow> list;
+  for (auto& [key, row] : rows) list.push_back(std::move(row));
+  return list;
+}
+
 std::string maybe(const std::optional<double>& ns) { return ns ? duration_text(*ns) : "-"; }
 json maybe_json(const std::optional<double>& v) { return v ? json(*v) : json(nullptr); }
 json maybe_json(const std::optional<std::int64_t>& v) { return v ? json(*v) : json(nullptr); }
@@ -158,6 +176,7 @@ Result<Report> make_report(Store& store) {
   for (auto& row : report.tasks) row.stage = stage_of(row);
   report.sweeps = curve_of(report.tasks, log);
   report.values = values_of(items, values);
+  report.costs = costs_of(log);
   return report;
 }
 
@@ -189,12 +208,16 @@ std::string to_text(const Report& report, const std::map<std::string, std::strin
     text +=
         fmt::format("values {:<6} {:<10}  {} of {} items used; Q low {:.2f}, median {:.2f}, high {:.2f}\n",
                     v.stage, v.kind, v.used, v.items, v.low, v.median, v.high);
+  for (const auto& c : report.costs)
+    if (c.prompt_tokens + c.answer_tokens > 0)
+      text += fmt::format("tokens {:<6} {}: {} asked, {} answered in {} attempts\n", c.stage, c.model,
+                          c.prompt_tokens, c.answer_tokens, c.attempts);
   return text + fmt::format("seed {}; fingerprint {}\n",
                             report.config.count("seed") ? report.config.at("seed") : "?", report.fingerprint);
 }
 
 json to_json(const Report& report, const std::map<std::string, std::string>& saved) {
-  json tasks = json::array(), sweeps = json::array(), values = json::array();
+  json tasks = json::array(), sweeps = json::array(), values = json::array(), costs = json::array();
   for (const auto& r : report.tasks)
     tasks.push_back({{"task", r.task},
                      {"category", r.category},
@@ -221,6 +244,12 @@ json to_json(const Report& report, const std::map<std::string, std::string>& sav
                       {"q_low", v.low},
                       {"q_median", v.median},
                       {"q_high", v.high}});
+  for (const auto& c : report.costs)
+    costs.push_back({{"model", c.model},
+                     {"stage", c.stage},
+                     {"attempts", c.attempts},
+                     {"prompt_tokens", c.prompt_tokens},
+                     {"answer_tokens", c.answer_tokens}});
   return {{"schema", 1},
           {"tasks", tasks},
           {"sweeps", sweeps},
@@ -232,6 +261,7 @@ json to_json(const Report& report, const std::map<std::string, std::string>& sav
             {"infrastructure_errors", report.infrastructure_errors},
             {"prompt_tokens", report.prompt_tokens},
             {"answer_tokens", report.answer_tokens},
+            {"by_model", costs},
             {"wall_ms_mean", report.wall_ms_mean}}},
           {"speedup_mean", maybe_json(mean_speedup(report))},
           {"fingerprint", report.fingerprint}};

@@ -35,10 +35,17 @@ struct ValueRow {
   double low = 0, median = 0, high = 0;  // of the used ones
 };
 
+// What one model was asked and answered in one stage. Calls that gave no answer are not in it.
+struct CostRow {
+  std::string model, stage;
+  std::int64_t attempts = 0, prompt_tokens = 0, answer_tokens = 0;
+};
+
 struct Report {
   std::vector<TaskRow> tasks;
   std::vector<SweepRow> sweeps;
   std::vector<ValueRow> values;
+  std::vector<CostRow> costs;  // by model, then stage
   std::map<std::string, std::string> config;
   std::map<std::string, double> wall_ms_mean;
   std::int64_t attempts = 0, infrastructure_errors = 0, prompt_tokens = 0, answer_tokens = 0;

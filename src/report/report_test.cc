@@ -44,6 +44,7 @@ class ReportTest : public testing::Test {
     a.prompt = "the prompt";
     a.candidate.files = {{"op_kernel/a.cpp", "code " + std::to_string(n_)}};
     a.context.items = {{seed_, SelectedBy::kExplore, 0, 0.25, -1, 0.5, true}};
+    if (verdict) a.answer = {"text", n_ < 4 ? "small" : "large", 10, n_};
     a.verdict = verdict;
     if (!verdict) a.infrastructure_error = "device lost";
     Learnt l;
@@ -56,6 +57,19 @@ class ReportTest : public testing::Test {
   ItemPtr seed_;
   std::int64_t n_ = 0;
 };
+
+TEST_F(ReportTest, counts_tokens_by_model_and_stage) {
+  const auto report = make_report(*store_);
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->costs.size(), 2u);  // an attempt that got no answer is in neither
+  EXPECT_EQ(report->costs[0].model, "large");
+  EXPECT_EQ(report->costs[0].attempts, 2);
+  EXPECT_EQ(report->costs[0].answer_tokens, 4 + 5);
+  const auto rows = to_json(*report, {})["cost"]["by_model"];
+  EXPECT_EQ(rows[1]["model"], "small");
+  EXPECT_EQ(rows[1]["prompt_tokens"], 20);
+  EXPECT_NE(to_text(*report, {}).find("large: 20 asked, 9 answered in 2 attempts"), std::string::npos);
+}
 
 TEST_F(ReportTest, tells_for_each_task_how_far_it_came) {
   const auto report = make_report(*store_);

@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -48,6 +49,11 @@ class Server:
     def options(self, behaviour, dialect='openai'):
         return ['--generator', dialect, '--base-url', f'http://127.0.0.1:{self.port}/{behaviour}/v1', '--model', 'test-model',
                 '--pause', '1', '--tries', '6']
+
+    def prompts_faulted(self):
+        with socket.create_connection(('127.0.0.1', int(self.port))) as link:
+            link.sendall(b'GET / HTTP/1.0\r\n\r\n')
+            return json.loads(link.makefile('rb').read().split(b'\r\n\r\n', 1)[1])['prompts_faulted']
 
     def stop(self):
         self.child.stdin.close()
@@ -94,6 +100,7 @@ def main(program):
 
         faulty = killed(program, folder / 'killed.evk', server, draw, seconds * 0.6)
         assert faulty['fingerprint'] == whole['fingerprint'], 'faults or kills changed the store'
+        assert server.prompts_faulted() == whole['cost']['attempts'], 'not every prompt met a fault'
         two = run(program, folder / 'two.evk', *server.options('ok'), '--jobs', '2')
         assert two['fingerprint'] == whole['fingerprint'], 'two workers gave another store'
         other = run(program, folder / 'anthropic.evk', *server.options('ok', 'anthropic'))

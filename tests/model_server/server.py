@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 
 PLAN = ['429', '500', 'half', 'html', 'reset', 'empty', '503', 'stream-error']
 lock = threading.Lock()
@@ -92,10 +93,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b'data: [DONE]\n\n')
         self.close_connection = True
 
+    def do_GET(self):
+        with lock:
+            self.send(200, {'prompts_faulted': len(seen)})
+
     def do_POST(self):
         self.body = self.rfile.read(int(self.headers['Content-Length']))
         self.asked = json.loads(self.body)
-        parts = self.path.strip('/').split('/')
+        parts = urllib.parse.urlsplit(self.path).path.strip('/').split('/')  # a proxy is sent the whole address
         self.anthropic = parts[-1] == 'messages'
         sent = self.headers.get('x-api-key' if self.anthropic else 'authorization', '').removeprefix('Bearer ')
         if self.key and sent != self.key:
@@ -155,7 +160,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(5)
             self.close_connection = True
         elif name == 'tell-key':
-            self.fail(400, f'your key {sent} is odd')
+            self.fail(400, 'x' * 280 + f'your key {sent} is odd')
         elif name == 'answer-key':
             self.answer(f'your key is {sent}')
         elif name == '429':
@@ -171,6 +176,13 @@ def recorded(path):
     return {line['prompt']: line['text'] for line in map(json.loads, lines)}
 
 
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """A client that hangs up in the middle is part of the play."""
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('port_file')
@@ -181,8 +193,7 @@ def main():
     Handler.key = options.key
     if options.cassette:
         Handler.answers = recorded(options.cassette)
-    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-    server.daemon_threads = True
+    server = Server(('127.0.0.1', 0), Handler)
     if options.tls:
         folder = pathlib.Path(options.tls)
         subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=127.0.0.1', '-addext',
