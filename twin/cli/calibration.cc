@@ -223,7 +223,7 @@ std::vector<Case> cases_of_additions() {
   const char* const hint = "the kernel headers drop SetL2CacheHint, so reads past L2 cannot be told";
   return {
       {"A", "0 scalar loop, one core, per element", "cycles", kB1, 34.2, 0.08, scalar_loop("lls", 1)},
-      {"A", "1 one core, 8 KB tiles, kernel", "us", kB1, 6909.6, 0.08, addition({1, 4096, 1, 8192}, task_us)},
+      {"A", "1 one core, 8 KB tiles, task", "us", kB1, 6909.6, 0.08, addition({1, 4096, 1, 8192}, task_us)},
       {"A", "2 48 cores, 8 KB tiles, kernel", "us", kB1, 297.14, 0.08,
        addition({48, 4096, 1, 8192}, kernel_us)},
       {"A", "3 32 KB tiles, kernel", "us", kB1, 261.5, 0.08, addition({48, 16384, 1, 32768}, kernel_us)},

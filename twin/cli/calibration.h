@@ -23,7 +23,7 @@ struct CalibrationRow {
   bool misses() const { return simulated && (deviation() > tolerance || deviation() < -tolerance); }
 };
 
-// Runs every case that was measured on `device`; empty if there is none. Takes about a second.
+// Runs every case that was measured on `device`; empty if there is none. Takes seconds.
 Result<std::vector<CalibrationRow>> calibrate(const Device& device);
 // Names of the devices that have cases.
 std::vector<std::string> calibrated_devices();
