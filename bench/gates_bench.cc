@@ -83,7 +83,7 @@ struct Bench {
     gates.emplace_back("screen", make_screen_gate({}));
     gates.emplace_back("compile", make_compile_gate(*backend));
     gates.emplace_back("compare", make_compare_gate({}, *backend, *reader));
-    gates.emplace_back("measure", make_measure_gate(*backend));
+    gates.emplace_back("measure", make_measure_gate({}, *backend, *reader));
   }
 };
 

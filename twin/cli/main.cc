@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "twin/cli/calibration_report.h"
 #include "twin/cli/report.h"
 #include "twin/cli/tensors.h"
 #include "twin/program/child.h"
@@ -18,11 +19,11 @@ namespace fs = std::filesystem;
 constexpr int kDone = 0, kFound = 1, kUnable = 3;
 
 struct Options {
-  std::string project, op, device = "ascend910b1", dump, transport = "ring";
+  std::string project, op, device = "ascend910b1", dump, csv, transport = "ring";
   std::vector<std::string> inputs, outputs;
   std::uint64_t seed = 1;
   int limit_s = 120;
-  bool json = false, timing_only = false;
+  bool json = false, timing_only = false, profile = false;
 };
 
 fs::path executable_folder() {
@@ -102,13 +103,45 @@ Result<int> run(const Options& o) {
                                                           : run_in_child(device, launch, *so, recipe.program,
                                                                          std::chrono::seconds(o.limit_s)));
   if (!o.dump.empty()) EVK_TRY_STATUS(dump(report, o.dump));
+  if (!o.csv.empty()) EVK_TRY_STATUS(write_csv(report.profile, device, o.csv));
   if (o.json)
-    fmt::print("{}\n",
-               to_json(report, launch.outputs).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", to_json(report, launch.outputs, device)
+                           .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   else
     show(report, launch.outputs);
+  if (o.profile && !o.json) show_profile(report.profile, device);
   return report.end == RunEnd::kComplete && !report.faulted() ? kDone : kFound;
 }
+
+struct CalibrateOptions {
+  std::string device;
+  bool json = false;
+};
+
+Result<int> calibrate_all(const CalibrateOptions& o) {
+  EVK_TRY(const auto twin, twin_folder());
+  std::vector<CalibrationRow> rows;
+  for (const std::string& name : o.device.empty() ? calibrated_devices() : std::vector{o.device}) {
+    EVK_TRY(const auto device, find_device(twin + "/devices", name));
+    EVK_TRY(const auto of_device, calibrate(device));
+    rows.insert(rows.end(), of_device.begin(), of_device.end());
+  }
+  if (rows.empty())
+    return failure(
+        fmt::format("no measurement of {} is published; leave --device out to see those that are", o.device),
+        Retry::kAfterFix);
+  return report_calibration(rows, o.json) ? kDone : kFound;
+}
+
+const char* const kCalibrateFooter = R"(
+A row is one published measurement of a chip: what was measured, what the twin says of the same work, how far apart they
+are, how far apart they may be. All rows of a chip share its file twin/devices/NAME.toml; where a row is off, the
+model or the file is. Rows marked "not covered" say what the twin lacks for them, and count neither way.
+
+Example:
+  npu-twin calibrate --device ascend910b1
+
+Exit status: 0 every covered row is within its tolerance, 1 some row is not, 2 usage, 3 unable to run.)";
 
 const char* const kFooter = R"(
 A project is a folder:
@@ -141,6 +174,8 @@ void add_options(CLI::App& run, Options& o) {
   run.add_option("--limit-s", o.limit_s, "Seconds after which a child is ended")->capture_default_str();
   run.add_option("--dump", o.dump, "Folder for the outputs' bytes: output0, output1, ...");
   run.add_flag("--timing-only", o.timing_only, "Move no data: times and checks only, cheap at any size");
+  run.add_flag("--profile", o.profile, "What bounds the kernel, as a table");
+  run.add_option("--csv", o.csv, "File for the pipes' times under the names of PipeUtilization.csv");
   run.add_flag("--json", o.json, "One JSON object instead of text");
   run.footer(kFooter);
 }
@@ -157,13 +192,18 @@ int main(int argc, char** argv) {
   evk::twin::Options options;
   CLI::App* run = app.add_subcommand("run", "Compile and run an operator project or a direct-launch file");
   evk::twin::add_options(*run, options);
+  evk::twin::CalibrateOptions calibration;
+  CLI::App* calibrate = app.add_subcommand("calibrate", "Published measurements against simulated ones");
+  calibrate->add_option("--device", calibration.device, "Only the measurements of this device");
+  calibrate->add_flag("--json", calibration.json, "One JSON object instead of a table");
+  calibrate->footer(evk::twin::kCalibrateFooter);
   app.footer("npu-twin run --help shows the layout of a project and an example.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  const auto code = evk::twin::run(options);
+  const auto code = *calibrate ? evk::twin::calibrate_all(calibration) : evk::twin::run(options);
   if (code) return *code;
   fmt::print(stderr, "error: {}\n", code.error().text());
   return evk::twin::kUnable;

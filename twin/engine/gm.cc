@@ -10,6 +10,7 @@
 namespace evk::twin {
 namespace {
 
+constexpr std::uint64_t kStaggerBytes = 5 * 512;
 constexpr std::uint64_t kGap = 1 << 20;  // between tensors: an overrun meets nothing
 constexpr std::uint64_t kAlign = 512;
 constexpr std::uint64_t kLazyBytes = 64 * 1024;
@@ -85,8 +86,9 @@ std::size_t GlobalMemory::add(std::string name, GmTensor::Kind kind, std::uint64
     workspace_.bytes.reset(static_cast<std::byte*>(std::malloc(bytes)));
     workspace_.poisoned.assign(bytes / kLazyBytes + 1, false);
   }
-  next_ = (next_ + whole + kGap + kAlign - 1) / kAlign * kAlign;
   tensors_.push_back(std::move(tensor));
+  // Tensors do not all begin in one set of the caches: equal bases would throw each other out at every access.
+  next_ = (next_ + whole + kGap + kAlign - 1) / kAlign * kAlign + tensors_.size() * kStaggerBytes;
   return tensors_.size() - 1;
 }
 
