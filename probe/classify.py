@@ -112,6 +112,11 @@ def reduction_length(graph):
     return max([_terms(graph, n) for n in graph.nodes] + [1])
 
 
+def multiplications(graph):
+    """Of all contractions and convolutions: what dominates the cost of an execution."""
+    return sum(_terms(graph, n) * _elements(n.outs[0][1]) for n in graph.nodes if n.base in CONTRACTIONS or n.base in CONVOLUTIONS)
+
+
 def _terms(graph, node):
     refs = [a for a in node.args if isinstance(a, Ref)]
     base, shapes = node.base, [_shape(graph, r) for r in refs]

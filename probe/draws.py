@@ -77,6 +77,36 @@ def distribution(tensor):
     return "other"
 
 
+def counted(seed, low, step, shape):
+    """float32 numbers by position alone; whoever verifies draws the same without reading a file."""
+    count = 1
+    for size in shape:
+        count *= size
+    mask = 0xFFFFFFFF
+    v = (torch.arange(count, dtype=torch.int64) * 2654435761 + seed) & mask
+    v = v ^ (v >> 15)
+    v = (v * 2246822519) & mask
+    v = v ^ (v >> 13)
+    v = (v * 3266489917) & mask
+    v = v ^ (v >> 16)
+    return (low + step * (v >> 8).double()).float().reshape(tuple(shape))
+
+
+def timed_range(role, rule, shape):
+    """(low, span) of a tensor of the timed case; sixteenths and powers of two, so that the arithmetic is exact."""
+    if role == "input":
+        return (0.0625, 2.0) if rule == "nonneg" else (-2.0, 4.0)
+    if role in ("gamma", "scalar", "scale", "running_var"):
+        return 0.5, 1.0
+    if role in ("beta", "bias", "running_mean"):
+        return -0.5, 1.0
+    fan_in = 1
+    for size in shape[1:]:
+        fan_in *= size
+    span = 2.0 ** round(math.log2(3.5 / math.sqrt(max(1, fan_in))))
+    return -span / 2, span
+
+
 VARIANTS = ("wide", "scaled", "shifted")
 
 

@@ -15,8 +15,11 @@ from loading import Instance, Source
 from problems import Problem, one_line
 
 SCHEMA = 1
-PROBE_VERSION = "1"
+PROBE_VERSION = "2"
 BENCH_ELEMENTS = 1 << 26
+TIMED_ELEMENTS = 1 << 24
+TIMED_TERMS = 1 << 30
+TIMED_SAMPLES = 512
 HIDDEN_SMALL = (("h1", "wide"), ("h2", "scaled"), ("h3", "shifted"))
 HIDDEN_RAGGED = (("r1", "scaled"),)
 
@@ -148,9 +151,53 @@ class Packer:
             self._write_cases(ragged, hidden)
             document["shape_sets"].append(self._set_json(ragged, hidden))
         bench.preconditions, bench.dists = small.preconditions, small.dists
-        document["shape_sets"].append(self._set_json(bench, []))
+        entry = self._set_json(bench, [])
+        timed = self._timed(bench, entry)
+        if timed:
+            entry["timed"] = timed
+        document["shape_sets"].append(entry)
         files.write_json(os.path.join(self.out, "task.json"), document)
         return document
+
+    def _timed(self, bench, entry):
+        """Inputs of the timed sizes by rule, and what is expected at some positions. None where it would cost too much or no rule fits."""
+        tensors = entry["inputs"] + entry["params"]
+        elements = [_product(t["shape"]) for t in tensors + entry["outputs"]]
+        plain = all(t["dtype"] == "float32" for t in tensors) and all(h.kind != "const" for h in bench.graph.inputs)
+        plain = plain and all(t["precondition"] in ("none", "nonneg") for t in entry["inputs"])
+        work = classify.multiplications(bench.graph)
+        if not plain or sum(elements) > TIMED_ELEMENTS or work > TIMED_TERMS:
+            return None
+        full = bench if self.trial.device != "meta" else ShapeSet(self.source, "timed", bench.changes)
+        rules = [(draws.seed_of(self.sha256, "timed", i) & 0xFFFFFFFF,
+                  *draws.timed_range(t.get("role", "input"), t.get("precondition", "none"), t["shape"])) for i, t in enumerate(tensors)]
+        values = [draws.counted(seed, low, span / (1 << 24), t["shape"]) for (seed, low, span), t in zip(rules, tensors)]
+        drawn, inputs = iter(values), []
+        for tensor in full.instance.inputs:
+            inputs.append(next(drawn) if isinstance(tensor, torch.Tensor) else tensor)
+        state = dict(full.state(), **{t["name"]: next(drawn) for t in entry["params"]})
+        golden = full.golden(inputs, state)
+        if not golden.finite():
+            return None
+        files.make_folder(os.path.join(self.out, "bench"))
+        files.write_safetensors(os.path.join(self.out, "bench", "t0.expected.safetensors"), self._sampled(bench, golden))
+        return {"expected": "bench/t0.expected.safetensors",
+                "draws": [{"low": low, "step": span / (1 << 24), "seed": seed} for seed, low, span in rules]}
+
+    def _sampled(self, bench, golden):
+        tensors = {}
+        for i, (truth, reference, scale) in enumerate(zip(golden.truth, golden.reference, golden.scales)):
+            if not reference.dtype.is_floating_point or truth.numel() == 0:
+                continue
+            last = truth.numel() - 1
+            unit = draws.Draw(self.sha256, "positions", i).unit((TIMED_SAMPLES,))
+            chosen = torch.cat([torch.tensor([0, last]), (unit * truth.numel()).long().clamp(0, last)]).unique()
+            tensors[f"positions.{i}"] = chosen
+            tensors[f"truth.{i}"] = truth.reshape(-1)[chosen]
+            tensors[f"reference.{i}"] = reference.reshape(-1)[chosen]
+            if scale is not None:
+                tensors[f"scale.{i}"] = scale.float().reshape(-1)[chosen]
+        return tensors
 
     def _choose_sizes(self):
         limit = self.small_elements
@@ -280,6 +327,13 @@ class Packer:
                               "reduction_length": classify.reduction_length(small.graph),
                               "transcendentals": classify.transcendentals(small.graph)},
                 "sensitivity": sensitivity(cases), "shape_sets": []}
+
+
+def _product(shape):
+    count = 1
+    for size in shape:
+        count *= size
+    return count
 
 
 def _same_structure(first, second):

@@ -1,6 +1,7 @@
 // A task: one PyTorch reference operator, as the probe packed it. Plain values; tensors stay in their files.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,16 @@ struct SizeChange {
   std::int64_t from = 0, to = 0;
 };
 
+// Inputs of the timed sizes, drawn by rule in place of being stored, with what is expected at some positions.
+struct TimedDraw {
+  double low = 0, step = 0;  // element k is low + step * m, m = a 24-bit hash of (seed, k)
+  std::uint32_t seed = 0;
+};
+struct TimedCase {
+  std::vector<TimedDraw> draws;  // as ShapeSet::inputs
+  std::string expected_file;
+};
+
 // The task at one choice of sizes: "small" and "ragged" are verified, "bench" is timed.
 struct ShapeSet {
   std::string id;
@@ -50,6 +61,7 @@ struct ShapeSet {
   std::vector<OutputSpec> outputs;
   OpGraph graph;
   std::vector<TaskCase> cases;
+  std::optional<TimedCase> timed;
 };
 
 // Bounds of the strict and the paper's comparison (verification protocol, section 2.3).

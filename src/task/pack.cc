@@ -287,6 +287,17 @@ TaskCase task_case(const Node& node) {
   return made;
 }
 
+TimedCase timed_case(const Node& node, std::size_t inputs) {
+  TimedCase made;
+  made.expected_file = inner_path(node.at("expected"));
+  for (const Node& each : node.at("draws").list(512)) {
+    made.draws.push_back({each.at("low").number(-1e6, 1e6), each.at("step").number(0, 1),
+                          static_cast<std::uint32_t>(each.at("seed").integer(0, 0xffffffff))});
+  }
+  node.require(made.draws.size() == inputs, "needs a draw for every input and parameter");
+  return made;
+}
+
 ShapeSet shape_set(const Node& node) {
   ShapeSet set;
   set.id = one_of<std::string>(node.at("id"), {{"small", "small"}, {"ragged", "ragged"}, {"bench", "bench"}});
@@ -305,6 +316,7 @@ ShapeSet shape_set(const Node& node) {
   node.require(!set.outputs.empty(), "needs an output");
   set.graph = GraphReader(node.at("graph"), set, forward_inputs).read();
   for (const Node& each : node.at("cases").list(64)) set.cases.push_back(task_case(each));
+  if (node.has("timed")) set.timed = timed_case(node.at("timed"), set.inputs.size());
   return set;
 }
 
@@ -405,6 +417,8 @@ Result<Task> read_pack(const std::string& folder) {
       EVK_TRY_STATUS(check_file(folder, each.inputs_file));
       EVK_TRY_STATUS(check_file(folder, each.expected_file));
     }
+  for (const ShapeSet& set : task.shape_sets)
+    if (set.timed) EVK_TRY_STATUS(check_file(folder, set.timed->expected_file));
   return task;
 }
 

@@ -47,6 +47,26 @@ class PackReader final : public CaseReader {
     return std::shared_ptr<const CaseData>(std::move(data));
   }
 
+  // Drawn anew for every candidate that comes so far: cheaper than the run, and too large to keep.
+  Result<std::shared_ptr<const TimedData>> read_timed(const Task& task, const ShapeSet& shapes) override {
+    if (!shapes.timed) return std::shared_ptr<const TimedData>();
+    EVK_TRY(LoadedTimed loaded, load_timed(task, shapes));
+    auto data = std::make_shared<TimedData>();
+    for (std::size_t i = 0; i < loaded.inputs.size(); ++i) {
+      const TensorType& type = shapes.inputs[i].type;
+      data->inputs.push_back({type.dtype, type.shape, std::move(loaded.inputs[i])});
+    }
+    for (StoredSample& sample : loaded.samples) {
+      SampledGolden golden;
+      if (!sample.positions.empty())
+        golden.values = {
+            copy_of(sample.golden.truth), copy_of(sample.golden.reference), copy_of(sample.golden.scale), {}};
+      golden.positions = std::move(sample.positions);
+      data->goldens.push_back(std::move(golden));
+    }
+    return std::shared_ptr<const TimedData>(std::move(data));
+  }
+
  private:
   struct Entry {
     std::string key;
