@@ -2,9 +2,12 @@
 
 #include <sys/wait.h>
 
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <regex>
 
 #include "twin/program/rewrite.h"
 
@@ -45,6 +48,35 @@ std::vector<std::string> flags_of(const std::vector<std::string>& flags, const s
   return with(flags, {"-fmacro-prefix-map=" + root + "/=", "-include", prelude});
 }
 
+std::string text_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(in)), {});
+}
+
+// What kernels write for the element type that a tensor is registered with; empty if they cannot.
+std::string element_type(const std::string& name) {
+  static const std::map<std::string, std::string> types = {
+      {"FLOAT", "float"},     {"FLOAT16", "half"},  {"BF16", "bfloat16_t"}, {"INT8", "int8_t"},
+      {"UINT8", "uint8_t"},   {"INT16", "int16_t"}, {"UINT16", "uint16_t"}, {"INT32", "int32_t"},
+      {"UINT32", "uint32_t"}, {"INT64", "int64_t"}, {"UINT64", "uint64_t"}, {"BOOL", "bool"}};
+  const auto found = types.find(name);
+  return found == types.end() ? "" : found->second;
+}
+
+// -DDTYPE_X=half for Input("x").DataType({ge::DT_FLOAT16, ...}): the first type that a tensor lists.
+std::vector<std::string> type_macros(const std::string& host) {
+  static const std::regex tensor(
+      R"re((?:Input|Output)\s*\(\s*"(\w{1,60})"\s*\)[^;]{0,400}?DataType\s*\(\s*\{\s*(?:ge\s*::\s*)?DT_(\w{1,10}))re");
+  std::vector<std::string> flags;
+  for (std::sregex_iterator at(host.begin(), host.end(), tensor), end; at != end; ++at) {
+    std::string name = (*at)[1];
+    for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    const std::string type = element_type((*at)[2]);
+    if (!type.empty()) flags.push_back("-DDTYPE_" + name + "=" + type);
+  }
+  return flags;
+}
+
 Result<std::string> build_direct(const BuildRecipe& recipe, const std::string& file,
                                  const std::string& object) {
   std::ifstream in(file, std::ios::binary);
@@ -70,7 +102,8 @@ Result<std::string> build_project(const BuildRecipe& recipe, const std::string& 
                     object = folder + "/" + op;
   for (const std::string& source : {host + ".cpp", kernel})
     if (!fs::exists(source)) return failure(source + " is missing");
-  std::vector<std::string> kernel_flags = flags_of(recipe.kernel_flags, recipe.kernel_prelude, project);
+  std::vector<std::string> kernel_flags = with(flags_of(recipe.kernel_flags, recipe.kernel_prelude, project),
+                                               type_macros(text_of(host + ".cpp")));
   if (fs::exists(host + "_tiling.h")) kernel_flags = with(kernel_flags, {"-include", host + "_tiling.h"});
   EVK_TRY_STATUS(compile(with(kernel_flags, {"-c", kernel, "-o", object + "_kernel.o"})));
   EVK_TRY_STATUS(compile(with(flags_of(recipe.host_flags, recipe.host_prelude, project),
