@@ -125,6 +125,8 @@ void Core::gather_mask_repeats(const abi::Record& r) {
   const MaskWalk walk(r.a[3]);
   const std::uint64_t n = counter ? std::min(r.a[0], kElementsMax) : kRepeatBytes / size,
                       per_block = kBlockBytes / size;
+  if (walk.repeats * n > kElementsMax)
+    return fault("bad_record", "GatherMask looks at more elements than the memory of the chip holds");
   std::vector<std::byte> kept;
   std::uint64_t count = 0;
   for (std::uint64_t repeat = 0; repeat < walk.repeats && n > 0; ++repeat) {

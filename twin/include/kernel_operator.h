@@ -24,7 +24,7 @@
 #include "ascendc/activation.h"
 #include "ascendc/cube.h"
 #include "ascendc/launch.h"
-#include "ascendc/rows.h"
+#include "ascendc/not_there.h"
 
 using GM_ADDR = std::uint8_t*;
 

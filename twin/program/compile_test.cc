@@ -47,8 +47,8 @@ TEST_F(Refused, conversions_and_barriers_that_do_not_exist) {
 }
 
 TEST_F(Refused, names_that_do_not_exist) {
-  EXPECT_THAT(message("Dup(f, 1.0f, 64);"), HasSubstr("Dup"));
-  EXPECT_THAT(message("Maximums(f, f, f, 64);"), HasSubstr("Maximums"));
+  EXPECT_THAT(message("Dup(f, 1.0f, 64);"), HasSubstr("Ascend C has no Dup; use Duplicate"));
+  EXPECT_THAT(message("Maximums(f, f, f, 64);"), HasSubstr("Ascend C has no Maximums; use Maxs"));
 }
 
 TEST_F(Refused, nothing_that_the_device_has) {

@@ -1,4 +1,5 @@
 // Kernels that move, choose and order elements, against what their documentation says.
+#include <algorithm>
 #include <cmath>
 
 #include "twin/program/kernel_bench.h"
@@ -136,6 +137,46 @@ TEST_F(Moves, integers_compare_for_equality_and_scale_to_half) {
   expect_clean(fine);
   const auto y = values_of(fine.outputs[0]);
   for (std::size_t k = 0; k < 64; ++k) EXPECT_NEAR(y[k], 500 * static_cast<double>(k), 8);
+}
+
+TEST_F(Moves, sorting_orders_scores_with_their_indices) {
+  std::vector<float> x(160);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 67 % 101);
+  const RunReport report = run_kernel(
+      "LOAD(160); CreateVecIndex(u.ReinterpretCast<int32_t>(), 0, 160); LocalTensor<float> d = b;\n"
+      "Sort<float, true>(b, a, u, c, 5); Extract(a, u, b, 5); Cast(c, u.ReinterpretCast<int32_t>(), "
+      "RoundMode::CAST_NONE, 160);\n"
+      "TAKE(a, 0, 160); TAKE(c, 160, 160);",
+      x, 320, 1, kAround);
+  expect_clean(report);
+  const auto y = values_of(report.outputs[0]);
+  std::vector<float> sorted = x;
+  std::stable_sort(sorted.begin(), sorted.end(), [](float p, float q) { return p > q; });
+  for (std::size_t i = 0; i < 160; ++i) {
+    EXPECT_EQ(y[i], sorted[i]);
+    EXPECT_EQ(x[static_cast<std::size_t>(y[160 + i])], sorted[i]);
+  }
+}
+
+// The operator of these tests registers x and y with float first.
+TEST_F(Moves, kernels_know_the_types_that_their_tensors_are_registered_with) {
+  const RunReport report = run_kernel(
+      "GlobalTensor<DTYPE_X> gx; GlobalTensor<DTYPE_Y> gy; gx.SetGlobalBuffer((__gm__ DTYPE_X*)x, data.n);\n"
+      "gy.SetGlobalBuffer((__gm__ DTYPE_Y*)y); gy.SetValue(0, (DTYPE_Y)(gx.GetValue(2) + sizeof(DTYPE_X)));",
+      ramp(8), 1);
+  expect_clean(report);
+  EXPECT_EQ(values_of(report.outputs[0]), (std::vector<float>{6}));
+}
+
+TEST_F(Moves, merging_stops_when_a_list_runs_out) {
+  const RunReport report = run_kernel(
+      "LOAD(64); CreateVecIndex(u.ReinterpretCast<int32_t>(), 0, 64); Sort32(b, a, u, 2); uint16_t "
+      "lengths[4] = {32, 32, 0, 0}; uint32_t merged[4];\n"
+      "MrgSort<float, true>(c, MrgSortSrcList<float>(b, b[64], b, b), lengths, merged, 3, 1);\n"
+      "for (int i = 0; i < 4; ++i) gy.SetValue(i, (float)merged[i]);",
+      ramp(64), 4, 1, kAround);
+  expect_clean(report);
+  EXPECT_EQ(values_of(report.outputs[0]), (std::vector<float>{0, 32, 0, 0}));
 }
 
 }  // namespace
