@@ -87,7 +87,8 @@ std::size_t GlobalMemory::add(std::string name, GmTensor::Kind kind, std::uint64
     workspace_.poisoned.assign(bytes / kLazyBytes + 1, false);
   }
   tensors_.push_back(std::move(tensor));
-  // Tensors do not all begin in one set of the caches: equal bases would throw each other out at every access.
+  // Tensors do not all begin in one set of the caches: equal bases would throw each other out at every
+  // access.
   next_ = (next_ + whole + kGap + kAlign - 1) / kAlign * kAlign + tensors_.size() * kStaggerBytes;
   return tensors_.size() - 1;
 }
