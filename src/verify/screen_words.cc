@@ -271,7 +271,8 @@ const Words& transfers() {
 }
 
 const Words& computations() {
-  static const Words words = {"Add",
+  static const Words words = {"SetValue",
+                              "Add",
                               "Sub",
                               "Mul",
                               "Div",
