@@ -26,7 +26,7 @@ class Server {
   explicit Server(const std::string& options = "")
       : file_(testing::TempDir() + "/endpoint_port" + options.substr(0, 5)) {
     std::filesystem::remove(file_);
-    pipe_ = ::popen(("exec python3 " EVK_SOURCE_DIR "/tests/model_server/server.py '" + file_ + "' --key " +
+    pipe_ = ::popen(("exec python3 '" EVK_SOURCE_DIR "/tests/model_server/server.py' '" + file_ + "' --key " +
                      kKey + " " + options)
                         .c_str(),
                     "w");
