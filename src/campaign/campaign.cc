@@ -67,11 +67,11 @@ std::map<std::string, std::string> to_meta(const CampaignConfig& c) {
   std::map<std::string, std::string> meta = c.described;
   meta["seed"] = fmt::format("{}", c.seed);
   meta["sweeps"] = fmt::format("{}", c.sweeps);
-  meta["learn.alpha"] = fmt::format("{}", c.learn.alpha);
+  meta["learn.alpha"] = fmt::format("{}", c.learn.step.alpha);
   meta["learn.normaliser"] = fmt::format("warm_up {} sigma_min {} clip {}", c.learn.normaliser.warm_up,
                                          c.learn.normaliser.sigma_min, c.learn.normaliser.clip);
   meta["retrieve.slots"] = fmt::format("{}", c.retrieve.slots);
-  meta["retrieve.policy"] = c.retrieve.by_value ? "value" : "similarity";
+  meta["retrieve.policy"] = name_of(c.retrieve.rank.rule);
   meta["retrieve.memory"] = c.retrieve.shared ? "shared" : "isolated";
   meta["retrieve.api"] = fmt::format("exact {} semantic {} pitfalls {}", c.retrieve.api_exact_max,
                                      c.retrieve.api_semantic_max, c.retrieve.pitfalls_max);

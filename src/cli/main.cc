@@ -1,3 +1,4 @@
+#include "cli/command_study.h"
 #include "cli/commands.h"
 
 int main(int argc, char** argv) {
@@ -16,6 +17,7 @@ int main(int argc, char** argv) {
   evk::add_memory(app, exit_code);
   evk::add_explain(app, exit_code);
   evk::add_report(app, exit_code);
+  evk::add_study(app, exit_code);
   evk::add_redteam(app, exit_code);
   evk::add_doctor(app, exit_code);
   try {

@@ -128,9 +128,9 @@ CampaignConfig campaign_config(const RunOptions& options) {
   config.seed = options.seed;
   config.sweeps = options.sweeps;
   config.jobs = options.jobs;
-  config.learn.alpha = options.alpha;
+  config.learn.step.alpha = options.alpha;
   config.retrieve.slots = static_cast<int>(options.slots);
-  config.retrieve.by_value = options.policy == "value";
+  config.retrieve.rank.rule = options.policy == "value" ? Rule::kValue : Rule::kSimilarity;
   config.retrieve.shared = options.memory == "shared";
   config.schedule.pool.lambda_start = options.lambda_start;
   config.schedule.pool.lambda_max = options.lambda_max;

@@ -190,7 +190,7 @@ TEST_F(RetrieverTest, refines_from_the_start_point_of_highest_value_and_shows_it
   ASSERT_EQ(context.chosen(SelectedBy::kVariant).size(), 1u);
   EXPECT_EQ(context.chosen(SelectedBy::kVariant)[0]->item->id, ItemId{2});
   RetrieveConfig heuristic;
-  heuristic.by_value = false;
+  heuristic.rank.rule = Rule::kSimilarity;
   Random again(5);
   EXPECT_EQ(retrieve_for_refine(task_, memory_, state_, heuristic, {2, 0}, again).start()->id, ItemId{2})
       << "lowest latency";
