@@ -15,16 +15,22 @@ namespace {
 // sweeps.
 constexpr std::int64_t kSweepsMaxFactor = 2;
 
+// Keys of the store that record what happened to it, and are no setting.
+bool is_record(const std::string& key) { return key.rfind("record.", 0) == 0; }
+
 Status same_campaign(const std::map<std::string, std::string>& stored,
                      const std::map<std::string, std::string>& wanted) {
-  for (const auto& [key, value] : wanted) {
-    const auto found = stored.find(key);
-    if (key == "sweeps") continue;
-    if (found == stored.end() || found->second != value)
-      return failure(fmt::format(
-          "the store was begun with {} = '{}', now it is '{}'; give the same value, or a new --store", key,
-          found == stored.end() ? "" : found->second, value));
-  }
+  const auto value_in = [](const auto& meta, const std::string& key) {
+    const auto found = meta.find(key);
+    return found == meta.end() ? std::string("the default") : "'" + found->second + "'";
+  };
+  auto keys = wanted;
+  keys.insert(stored.begin(), stored.end());
+  for (const auto& [key, any] : keys)
+    if (key != "sweeps" && !is_record(key) && value_in(stored, key) != value_in(wanted, key))
+      return failure(
+          fmt::format("the store was begun with {} = {}, now it is {}; give the same value, or a new --store",
+                      key, value_in(stored, key), value_in(wanted, key)));
   return {};
 }
 
@@ -61,6 +67,25 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// What is beyond the paper is written down only if it is on: a store of the defaults reads as ever.
+void add_options(const CampaignConfig& c, std::map<std::string, std::string>& meta) {
+  const RankConfig& rank = c.retrieve.rank;
+  if (rank.rule == Rule::kUcb1) meta["retrieve.ucb_c"] = fmt::format("{}", rank.ucb_c);
+  if (rank.rule == Rule::kMemRl) meta["retrieve.mix"] = fmt::format("{}", rank.mix);
+  if (rank.mmr < 1) meta["retrieve.mmr"] = fmt::format("{}", rank.mmr);
+  if (c.retrieve.shrinkage > 0) meta["retrieve.shrinkage"] = fmt::format("{}", c.retrieve.shrinkage);
+  if (!c.retrieve.quotas) meta["retrieve.quotas"] = "none";
+  if (c.retrieve.leave_one_out > 0)
+    meta["retrieve.leave_one_out"] = fmt::format("{}", c.retrieve.leave_one_out);
+  if (c.learn.step.offset) meta["learn.step_offset"] = fmt::format("{}", *c.learn.step.offset);
+  const UnusedConfig& unused = c.learn.unused;
+  if (unused.rule != UnusedRule::kTaskMean) meta["learn.q0"] = name_of(unused.rule);
+  if (unused.rule == UnusedRule::kConst) meta["learn.q0_value"] = fmt::format("{}", unused.constant);
+  if (!c.learn.start_own) meta["learn.start_q0"] = "zero";
+  if (c.learn.credit == Credit::kAdvantage) meta["learn.credit"] = "advantage";
+  if (c.duplicates == Duplicates::kNear) meta["verify.duplicates"] = "near";
+}
+
 }  // namespace
 
 std::map<std::string, std::string> to_meta(const CampaignConfig& c) {
@@ -77,9 +102,11 @@ std::map<std::string, std::string> to_meta(const CampaignConfig& c) {
                                      c.retrieve.api_semantic_max, c.retrieve.pitfalls_max);
   meta["retrieve.chars_max"] = fmt::format("{}", c.retrieve.chars_max);
   meta["schedule.lambda"] =
-      fmt::format("plateau {} to {} by {} after {}", c.schedule.pool.lambda_start, c.schedule.pool.lambda_max,
-                  c.schedule.pool.growth, c.schedule.pool.patience_sweeps);
-  meta["schedule.epsilon"] = fmt::format("linear {} to {}", c.schedule.epsilon_start, c.schedule.epsilon_end);
+      fmt::format("{} {} to {} by {} after {}", name_of(c.schedule.lambda_rule), c.schedule.pool.lambda_start,
+                  c.schedule.pool.lambda_max, c.schedule.pool.growth, c.schedule.pool.patience_sweeps);
+  meta["schedule.epsilon"] = fmt::format("{} {} to {}", name_of(c.schedule.epsilon_rule),
+                                         c.schedule.epsilon_start, c.schedule.epsilon_end);
+  add_options(c, meta);
   return meta;
 }
 
@@ -89,7 +116,8 @@ Campaign::Campaign(const CampaignConfig& config, std::vector<Task> tasks, Campai
       parts_(std::move(parts)),
       store_(store),
       snapshot_(config.schedule.pool),
-      committed_(config.schedule.pool) {
+      committed_(config.schedule.pool),
+      known_(config.duplicates) {
   for (std::size_t i = 0; i < tasks_.size(); ++i) position_[tasks_[i].id] = i;
 }
 
@@ -126,15 +154,16 @@ Status Campaign::resume() {
     if (item.source != "run") memory_->add(item);
   std::vector<ItemPtr> shared;
   for (const auto& item : items) shared.push_back(std::make_shared<const MemoryItem>(item));
-  EVK_TRY(const auto log, store_.attempts(shared));
+  EVK_TRY(auto log, store_.attempts(shared));
   // Folding the log again gives the state that the run had: sweep by sweep, as the snapshots were taken.
-  for (const auto& [attempt, learnt] : log) {
+  for (auto& [attempt, learnt] : log) {
     while (attempt.sweep > sweep_) close_sweep();
     if (!position_.contains(attempt.task))
       return failure(fmt::format("the store holds an attempt at unknown task {}", attempt.task.text));
     committed_.apply(attempt, learnt);
     pending_.insert(pending_.end(), learnt.items.begin(), learnt.items.end());
     done_.push_back(attempt.task);
+    fresh_.push_back(std::move(attempt));
     ++attempts_;
   }
   return {};
@@ -143,7 +172,9 @@ Status Campaign::resume() {
 // Between two sweeps: what was learnt becomes the snapshot that the next sweep reads.
 void Campaign::close_sweep() {
   for (auto& item : pending_) memory_->add(std::move(item));
+  for (const auto& attempt : fresh_) known_.add(attempt);
   pending_.clear();
+  fresh_.clear();
   done_.clear();
   committed_.end_sweep(config_.schedule.pool);
   snapshot_ = committed_;
@@ -177,8 +208,13 @@ Status Campaign::run_sweep(CampaignObserver& observer, const std::atomic<bool>& 
   for (const Task* task : all)
     if (std::find(done_.begin(), done_.end(), task->id) == done_.end()) open.push_back(task);
 
-  const Stages stages{*memory_,      parts_.generate, parts_.verify,
-                      parts_.prompt, parts_.parse,    config_.retrieve};
+  const Stages stages{*memory_,
+                      parts_.generate,
+                      parts_.verify,
+                      parts_.prompt,
+                      parts_.parse,
+                      config_.retrieve,
+                      [this](const TaskId& task, const Candidate& c) { return known_.find(task, c); }};
   const AttemptKey key{config_.seed, sweep_,
                        exploration_at(config_.schedule, snapshot_, sweep_, config_.sweeps)};
   SweepSummary summary{sweep_, config_.sweeps};
@@ -222,6 +258,7 @@ Status Campaign::commit(Attempt a, const WallTimes& wall, CampaignObserver& obse
     ++summary.infrastructure_errors;
   }
   observer.on_attempt(a, learnt, static_cast<std::int64_t>(done_.size()), of);
+  fresh_.push_back(std::move(a));
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "campaign/known_verdicts.h"
 #include "campaign/schedule.h"
 #include "learn/learner.h"
 #include "store/store.h"
@@ -23,6 +24,7 @@ struct CampaignConfig {
   LearnConfig learn;
   ScheduleConfig schedule;
   RetrieveConfig retrieve;
+  Duplicates duplicates = Duplicates::kExact;
   std::map<std::string, std::string>
       described;  // everything else that changes results (generator, device, ...)
   // Changes the speed only.
@@ -95,7 +97,9 @@ class Campaign {
   Store& store_;
   std::unique_ptr<Memory> memory_;      // items of finished sweeps
   LearningState snapshot_, committed_;  // at the start of the sweep; after the last commit
+  KnownVerdicts known_;                 // of finished sweeps
   std::vector<MemoryItem> pending_;     // items of this sweep
+  std::vector<Attempt> fresh_;          // attempts of this sweep: what `known_` takes in at its end
   std::vector<TaskId> done_;            // tasks whose attempt of this sweep is committed
   std::int64_t sweep_ = 1;
   std::int64_t attempts_ = 0;

@@ -41,8 +41,8 @@ class Bench {
   }
 
   void run_sweep(const std::vector<const Task*>& wave, std::int64_t sweep) {
-    const Stages stages{memory_, parts_.generate, parts_.verify, parts_.prompt, parts_.parse,
-                        variant_.retrieve};
+    const Stages stages{memory_,       parts_.generate, parts_.verify,
+                        parts_.prompt, parts_.parse,    variant_.retrieve};
     const AttemptKey key{seed_, sweep, exploration_at(variant_.schedule, snapshot_, sweep, sweeps_)};
     std::vector<MemoryItem> fresh;
     for (const Task* task : wave) {
@@ -54,7 +54,10 @@ class Bench {
       committed_.apply(a, learnt);
       for (auto& item : learnt.items) fresh.push_back(std::move(item));
     }
-    for (auto& item : fresh) memory_.add(std::move(item));
+    for (auto& item : fresh) {
+      item.key_text += item.name;  // in this world each item has a key of its own
+      memory_.add(std::move(item));
+    }
     committed_.end_sweep(variant_.schedule.pool);
     snapshot_ = committed_;
   }
@@ -68,7 +71,8 @@ class Bench {
       ++run.solved;
       run.solved_half += *progress.first_feasible_sweep <= sweeps_ / 2;
       tried += static_cast<double>(*progress.first_feasible_sweep);
-      if (progress.first_ns && progress.best_ns) log_speedup += std::log(*progress.first_ns / *progress.best_ns);
+      if (progress.first_ns && progress.best_ns)
+        log_speedup += std::log(*progress.first_ns / *progress.best_ns);
     }
     if (run.solved > 0) {
       run.attempts_to_solve = tried / run.solved;

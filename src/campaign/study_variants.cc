@@ -54,7 +54,8 @@ std::vector<Variant> q0_study() {
 
 std::vector<Variant> pool_study() {
   std::vector<Variant> list;
-  for (const double lambda : {2.0, 6.0, 30.0}) list.push_back(fixed_pool(fmt::format("lambda {}", lambda), lambda));
+  for (const double lambda : {2.0, 6.0, 30.0})
+    list.push_back(fixed_pool(fmt::format("lambda {}", lambda), lambda));
   list.push_back(with_schedule("lambda plateau", LambdaRule::kPlateau));
   list.push_back(with_schedule("lambda paper", LambdaRule::kPaper));
   list.push_back(with_schedule("lambda linear", LambdaRule::kLinear));

@@ -14,9 +14,9 @@ namespace evk {
 namespace {
 
 constexpr std::size_t kDimension = 16;
-constexpr double kFirstNs = 1e5;       // latency of an average first kernel
-constexpr double kFloor = 0.05;        // of it: no kernel is faster
-constexpr double kRefineEase = 3;      // logits by which changing a good kernel is easier than writing one
+constexpr double kFirstNs = 1e5;         // latency of an average first kernel
+constexpr double kFloor = 0.05;          // of it: no kernel is faster
+constexpr double kRefineEase = 3;        // logits by which changing a good kernel is easier than writing one
 constexpr double kSpeedPerLogit = 0.05;  // log latency that a logit of help gains in refining
 using Vector = std::array<double, kDimension>;
 
@@ -37,30 +37,42 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 
 class SyntheticEmbedder final : public Embedder {
  public:
-  SyntheticEmbedder(const SyntheticConfig& config, const std::vector<Task>& tasks) : seed_(config.seed) {
+  SyntheticEmbedder(const SyntheticConfig& config, const std::vector<Task>& tasks)
+      : seed_(config.seed), key_noise_(config.key_noise) {
     for (const auto& task : tasks) {
       const Vector category = unit(Random::of(config.seed, 0, task.category, "category"));
       const Vector own = unit(Random::of(config.seed, 0, task.id.text, "vector"));
-      Vector sum;
-      double norm2 = 0;
-      for (std::size_t i = 0; i < kDimension; ++i) {
-        sum[i] = category[i] + config.noise * own[i];
-        norm2 += sum[i] * sum[i];
-      }
-      auto& vector = vectors_[first_line(task.key_text())];
-      for (const double x : sum) vector.push_back(static_cast<float>(x / std::sqrt(norm2)));
+      Vector& sum = of_task_[first_line(task.key_text())];
+      for (std::size_t i = 0; i < kDimension; ++i) sum[i] = category[i] + config.noise * own[i];
     }
   }
   std::string id() const override { return fmt::format("synthetic-{}", seed_); }
   std::size_t dimension() const override { return kDimension; }
   std::vector<float> embed(std::string_view text) const override {
-    const auto found = vectors_.find(first_line(text));
-    return found == vectors_.end() ? std::vector<float>(kDimension, 0.0f) : found->second;
+    const std::string line = first_line(text);
+    const auto found = of_task_.find(line);
+    Vector sum = found == of_task_.end() ? Vector{} : found->second;
+    const auto rest = text.substr(line.size());
+    if (rest.find_first_not_of('\n') != std::string_view::npos) {
+      const Vector own = unit(Random::of(seed_, 0, text, "key"));
+      for (std::size_t i = 0; i < kDimension; ++i) sum[i] += key_noise_ * own[i];
+    }
+    return normalised(sum);
   }
 
  private:
+  static std::vector<float> normalised(const Vector& sum) {
+    double norm2 = 0;
+    for (const double x : sum) norm2 += x * x;
+    std::vector<float> vector(kDimension, 0.0f);
+    if (norm2 > 0)
+      for (std::size_t i = 0; i < kDimension; ++i) vector[i] = static_cast<float>(sum[i] / std::sqrt(norm2));
+    return vector;
+  }
+
   std::uint64_t seed_;
-  std::unordered_map<std::string, std::vector<float>> vectors_;
+  double key_noise_;
+  std::unordered_map<std::string, Vector> of_task_;
 };
 
 std::vector<Task> make_tasks(const SyntheticConfig& config) {
@@ -138,8 +150,8 @@ CampaignParts SyntheticWorld::parts() {
 double SyntheticWorld::help_of(const MemoryItem& item, const Task& task) const {
   if (!item.task) return 0;
   Random random = Random::of(config_.seed, 0, item.name, "quality");
-  const double quality =
-      config_.quality_deviation * normal(random) + (item.feasible ? config_.feasible_bonus : 0);
+  const double quality = config_.quality_mean + config_.quality_deviation * normal(random) +
+                         (item.feasible ? config_.feasible_bonus : 0);
   return config_.gain * quality * (item.category == task.category ? 1 : config_.misfit);
 }
 

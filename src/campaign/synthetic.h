@@ -19,12 +19,13 @@ struct SyntheticConfig {
   std::uint64_t seed = 1;
   int tasks = 100;
   int categories = 7;
-  double difficulty_mean = 5.5, difficulty_deviation = 2;  // of a task, in logits
-  double quality_deviation = 1;   // of an item
-  double feasible_bonus = 0.3;    // in quality, of what a success left
-  double gain = 0.8;              // logits that one shown item of quality 1 adds
-  double misfit = 0.3;            // share of that on tasks of another category
-  double noise = 0.8;             // of similarity, against a category's weight of 1
+  double difficulty_mean = 7, difficulty_deviation = 2;  // of a task, in logits
+  double quality_mean = -0.3, quality_deviation = 1;     // of an item
+  double feasible_bonus = 0;                             // in quality, of what a success left
+  double gain = 2;                                       // logits that one shown item of quality 1 adds
+  double misfit = 0.8;                                   // share of that on tasks of another category
+  double noise = 0.6;             // of a task's vector, against its category's weight of 1
+  double key_noise = 0.3;         // of an item's vector, added to its task's
   double speed_deviation = 0.15;  // of the log latency that a refinement draws
 };
 
@@ -34,7 +35,8 @@ class SyntheticWorld {
   ~SyntheticWorld();
 
   const std::vector<Task>& tasks() const { return tasks_; }
-  // Maps key texts of this world's tasks and items to vectors of 16 numbers.
+  // Maps key texts of this world's tasks and items to vectors of 16 numbers. Two items of a task differ if
+  // what follows the first line of their keys does.
   std::shared_ptr<const Embedder> embedder() const { return embedder_; }
   // Refers to this world, which must outlive it.
   CampaignParts parts();

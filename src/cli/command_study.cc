@@ -81,7 +81,8 @@ void add_study(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<StudyOptions>();
   std::vector<std::string> known = study_names();
   known.emplace_back("all");
-  command->add_option("NAME", o->names, fmt::format("Studies to put into one table: {}", fmt::join(known, ", ")))
+  command
+      ->add_option("NAME", o->names, fmt::format("Studies to put into one table: {}", fmt::join(known, ", ")))
       ->required()
       ->check(CLI::IsMember(known).description(""));
   command->add_option("--seeds", o->config.seeds, "Worlds per variant")

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "backend/ascendc_twin.h"
+#include "cli/learning_options.h"
 #include "cli/resources.h"
 #include "generate/cassette.h"
 #include "generate/command_generator.h"
@@ -128,14 +129,7 @@ CampaignConfig campaign_config(const RunOptions& options) {
   config.seed = options.seed;
   config.sweeps = options.sweeps;
   config.jobs = options.jobs;
-  config.learn.step.alpha = options.alpha;
-  config.retrieve.slots = static_cast<int>(options.slots);
-  config.retrieve.rank.rule = options.policy == "value" ? Rule::kValue : Rule::kSimilarity;
-  config.retrieve.shared = options.memory == "shared";
-  config.schedule.pool.lambda_start = options.lambda_start;
-  config.schedule.pool.lambda_max = options.lambda_max;
-  config.schedule.epsilon_start = options.epsilon_start;
-  config.schedule.epsilon_end = options.epsilon_end;
+  set_learning(options, config);
   config.described = {{"backend", options.backend},
                       {"device", options.device},
                       {"generator", options.generator},

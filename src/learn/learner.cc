@@ -28,6 +28,16 @@ void update_used(const Attempt& attempt, double reward, double unused, const Lea
       changes.push_back(update_of(attempt, used.item->id, reward, unused, config, values));
 }
 
+// A withheld item learns the reward mirrored at what the task earns on average: an attempt that did better
+// than that without it says that it is worth less.
+void update_left_out(const Attempt& attempt, double reward, double mean, double unused,
+                     const LearnConfig& config, const ValueTable& values, std::vector<ValueChange>& changes) {
+  const double bound = attempt.context.stage == Stage::kDraft ? 1 : config.normaliser.clip;
+  for (const auto& left_out : attempt.context.recall.left_out)
+    changes.push_back(update_of(attempt, left_out.item->id, std::clamp(2 * mean - reward, -bound, bound),
+                                unused, config, values));
+}
+
 // b after this attempt: monotone, and set by the first known latency.
 std::optional<double> best_after(const Verdict& verdict, std::optional<double> best) {
   const auto latency = latency_ns(verdict);
@@ -132,8 +142,10 @@ void learn_draft(const Attempt& attempt, const LearningState& state, const Learn
   learnt.reward = draft_reward(*attempt.verdict);
   const double mean = state.progress(attempt.task).draft_mean;
   const double credit = config.credit == Credit::kAdvantage ? *learnt.reward - mean : *learnt.reward;
-  update_used(attempt, credit, unused_value(config.unused, state, attempt.task, Stage::kDraft), config,
-              values, learnt.changes);
+  const double unused = unused_value(config.unused, state, attempt.task, Stage::kDraft);
+  update_used(attempt, credit, unused, config, values, learnt.changes);
+  update_left_out(attempt, credit, config.credit == Credit::kAdvantage ? 0 : mean, unused, config, values,
+                  learnt.changes);
 }
 
 void learn_refine(const Attempt& attempt, const LearnConfig& config, const ValueTable& values,
@@ -147,6 +159,7 @@ void learn_refine(const Attempt& attempt, const LearnConfig& config, const Value
     learnt.reward_hat = 0.0;
   }
   update_used(attempt, *learnt.reward_hat, 0.0, config, values, learnt.changes);
+  update_left_out(attempt, *learnt.reward_hat, 0.0, 0.0, config, values, learnt.changes);
 }
 
 }  // namespace

@@ -84,6 +84,20 @@ std::optional<double> LearningState::group_mean(Stage stage, ItemKind kind,
   return found->second.sum / static_cast<double>(found->second.n);
 }
 
+std::string_view name_of(UnusedRule rule) {
+  switch (rule) {
+    case UnusedRule::kTaskMean:
+      return "task_mean";
+    case UnusedRule::kZero:
+      return "zero";
+    case UnusedRule::kGlobalMean:
+      return "global_mean";
+    case UnusedRule::kConst:
+      return "const";
+  }
+  return "task_mean";
+}
+
 double unused_value(const UnusedConfig& config, const LearningState& state, const TaskId& task, Stage stage) {
   if (stage == Stage::kRefine) return 0;
   switch (config.rule) {

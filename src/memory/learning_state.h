@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -53,6 +54,8 @@ enum class UnusedRule {
   kGlobalMean,  // the mean reward of all drafts, from -1
   kConst,
 };
+std::string_view name_of(UnusedRule rule);  // "task_mean", "zero", "global_mean", "const"
+
 struct UnusedConfig {
   UnusedRule rule = UnusedRule::kTaskMean;
   double constant = -1;  // of kConst
@@ -82,9 +85,7 @@ class LearningState {
   const NormaliserState& normaliser() const { return normaliser_; }
   const PoolSchedule& pool() const { return pool_; }
   // Mean reward of all drafts so far, with one of -1 before them.
-  double draft_mean() const {
-    return (draft_.sum - 1) / (static_cast<double>(draft_.n) + 1);
-  }
+  double draft_mean() const { return (draft_.sum - 1) / (static_cast<double>(draft_.n) + 1); }
   // Mean reward of the uses of items of `kind` and `category`; nothing if there was none.
   std::optional<double> group_mean(Stage stage, ItemKind kind, const std::string& category) const;
   std::int64_t solved() const;

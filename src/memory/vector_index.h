@@ -35,7 +35,7 @@ class VectorIndex {
   std::span<const float> row_of(ItemId item) const;
 
   std::size_t dimension_;
-  std::vector<ItemId> items_;  // ascending
+  std::vector<ItemId> items_;   // ascending
   std::vector<float> vectors_;  // size() rows of dimension_
 };
 

@@ -51,9 +51,7 @@ double ucb(const PoolEntry& e, double uses, double c) {
 
 struct Spread {
   double mean = 0, deviation = 0;
-  double z(double x) const {
-    return deviation > 0 ? std::clamp((x - mean) / deviation, -kZMax, kZMax) : 0.0;
-  }
+  double z(double x) const { return deviation > 0 ? std::clamp((x - mean) / deviation, -kZMax, kZMax) : 0.0; }
 };
 
 Spread spread_of(const std::vector<PoolEntry>& pool, double PoolEntry::*field) {

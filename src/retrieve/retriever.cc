@@ -144,7 +144,12 @@ void fit(Context& context, std::size_t chars_max) {
 
 PolicyConfig policy_of(const RetrieveConfig& config, std::map<ItemKind, int> quota, Stage stage,
                        const Memory& memory) {
-  return {config.slots, std::move(quota), config.per_task_max, config.rank, stage,
+  const bool roles = config.quotas;
+  return {config.slots,
+          roles ? std::move(quota) : std::map<ItemKind, int>(),
+          roles ? config.per_task_max : config.slots,
+          config.rank,
+          stage,
           [&memory](ItemId a, ItemId b) { return memory.index().likeness(a, b); }};
 }
 
@@ -152,6 +157,16 @@ PolicyConfig policy_of(const RetrieveConfig& config, std::map<ItemKind, int> quo
 double epsilon_of(const RetrieveConfig& config, const Exploration& exploration) {
   const Rule rule = config.rank.rule;
   return rule == Rule::kValue || rule == Rule::kMemRl ? exploration.epsilon : 0.0;
+}
+
+// Leave one out: takes one chosen item away, so that the attempt shows what it goes without.
+std::vector<ContextItem> withheld_one(std::vector<ContextItem> chosen, const RetrieveConfig& config,
+                                      Random& random, RecallLog& log) {
+  if (config.leave_one_out <= 0 || !random.coin(config.leave_one_out) || chosen.empty()) return chosen;
+  const auto at = chosen.begin() + static_cast<std::ptrdiff_t>(random.below(chosen.size()));
+  log.left_out.push_back(*at);
+  chosen.erase(at);
+  return chosen;
 }
 
 // Epsilon-greedy on Q2 over P(x) (paper 3.4); ties by lower latency, then id.
@@ -263,11 +278,12 @@ Context retrieve_for_draft(const Task& task, const Memory& memory, const Learnin
                        return item.kind == ItemKind::kExperience && is_shared(config, item, task.id);
                      });
   context.pool_size = static_cast<int>(pool.size());
-  keep_feasible_traces(pool, config.feasible_min);
-  assembly.add(choose(
-      std::move(pool),
-      policy_of(config, {{ItemKind::kTrace, 3}, {ItemKind::kExperience, 2}}, Stage::kDraft, memory),
-      epsilon_of(config, exploration), random, &context.recall));
+  if (config.quotas) keep_feasible_traces(pool, config.feasible_min);
+  auto chosen =
+      choose(std::move(pool),
+             policy_of(config, {{ItemKind::kTrace, 3}, {ItemKind::kExperience, 2}}, Stage::kDraft, memory),
+             epsilon_of(config, exploration), random, &context.recall);
+  assembly.add(withheld_one(std::move(chosen), config, random, context.recall));
   add_static_apis(memory, assembly);
   add_exact_apis(context, memory, failure.get(), config, assembly);
   add_semantic_apis(memory, config, assembly);
@@ -297,11 +313,12 @@ Context retrieve_for_refine(const Task& task, const Memory& memory, const Learni
                        return item.kind == ItemKind::kExperience || item.kind == ItemKind::kPractice;
                      });
   context.pool_size = static_cast<int>(pool.size());
-  assembly.add(choose(
-      std::move(pool),
-      policy_of(config, {{ItemKind::kTrace, 2}, {ItemKind::kExperience, 2}, {ItemKind::kPractice, 1}},
-                Stage::kRefine, memory),
-      epsilon_of(config, exploration), random, &context.recall));
+  auto chosen =
+      choose(std::move(pool),
+             policy_of(config, {{ItemKind::kTrace, 2}, {ItemKind::kExperience, 2}, {ItemKind::kPractice, 1}},
+                       Stage::kRefine, memory),
+             epsilon_of(config, exploration), random, &context.recall);
+  assembly.add(withheld_one(std::move(chosen), config, random, context.recall));
   add_static_apis(memory, assembly);
   add_exact_apis(context, memory, nullptr, config, assembly);
   fit(context, config.chars_max);

@@ -22,8 +22,11 @@ struct RetrieveConfig {
   std::size_t chars_max = 120000;  // of all items together; the lowest value is dropped first
   RankConfig rank;                 // kSimilarity also starts from the lowest latency (the heuristic ablation)
   UnusedConfig unused;             // that of LearnConfig
-  double shrinkage = 0;  // weight of the mean of an item's kind and category in its value; 0 = off
-  bool shared = true;    // false: own attempts only (the isolation ablation)
+  bool quotas = true;              // false: one pool for all roles and tasks, exactly the paper's text
+  double shrinkage = 0;            // weight of the mean of an item's kind and category in its value; 0 = off
+  double leave_one_out = 0;  // share of the attempts that withhold one chosen item; its value then learns
+                             // the mirrored reward (difference reward; Wolpert & Tumer 2001)
+  bool shared = true;        // false: own attempts only (the isolation ablation)
 };
 
 // Schedules at one sweep (learning.md 4.4).
