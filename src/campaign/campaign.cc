@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "base/check.h"
+#include "campaign/memory_of.h"
 #include "campaign/workers.h"
 
 namespace evk {
@@ -53,14 +54,6 @@ std::vector<StoredTask> stored_form(const std::vector<Task>& tasks) {
   std::vector<StoredTask> list;
   for (const auto& t : tasks) list.push_back({t.id, t.category, t.source_sha256});
   return list;
-}
-
-// The embedder's corpus is M0, which a store holds: a resumed campaign embeds alike.
-std::unique_ptr<Memory> memory_of(const std::vector<MemoryItem>& items) {
-  std::vector<std::string> corpus;
-  for (const auto& item : items)
-    if (item.source == "seed") corpus.push_back(item.key_text);
-  return std::make_unique<Memory>(hashed_tf_idf(corpus));
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -135,7 +128,7 @@ Result<std::unique_ptr<Campaign>> Campaign::open(const CampaignConfig& config, s
 
 Status Campaign::begin(const std::vector<MemoryItem>& seeds) {
   EVK_TRY_STATUS(store_.begin_campaign(to_meta(config_), stored_form(tasks_), seeds));
-  memory_ = memory_of(seeds);
+  memory_ = std::make_unique<Memory>(embedder_of(seeds));
   for (const auto& item : seeds) memory_->add(item);
   return {};
 }
@@ -149,7 +142,7 @@ Status Campaign::resume() {
     EVK_TRY_STATUS(store_.set_meta("sweeps", fmt::format("{}", config_.sweeps)));
 
   EVK_TRY(const auto items, store_.items());
-  memory_ = memory_of(items);
+  memory_ = std::make_unique<Memory>(embedder_of(items));
   for (const auto& item : items)
     if (item.source != "run") memory_->add(item);
   std::vector<ItemPtr> shared;

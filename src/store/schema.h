@@ -1,5 +1,5 @@
-// The tables of a store, schema 1 (docs/formats.md describes each). Append in a new schema, never change in
-// place.
+// The tables of a store: schema 1, and what schema 2 adds (docs/formats.md describes each). Append in a new
+// schema, never change in place.
 #pragma once
 
 namespace evk {
@@ -34,6 +34,12 @@ CREATE TABLE clock(attempt_id INTEGER NOT NULL, name TEXT NOT NULL, ms REAL NOT 
 CREATE INDEX attempt_task ON attempt(task_id, attempt_id);
 CREATE INDEX use_item ON use(item_id);
 CREATE INDEX change_item ON value_change(item_id);
+)sql";
+
+// Schema 2. `recall`: what an attempt's context was chosen from, as JSON; not part of the fingerprint, since
+// it follows from what is.
+inline constexpr const char* kStoreTables2 = R"sql(
+CREATE TABLE recall(attempt_id INTEGER PRIMARY KEY, log TEXT NOT NULL);
 )sql";
 
 }  // namespace evk

@@ -15,12 +15,6 @@
 namespace evk {
 namespace {
 
-Result<Stage> stage_named(const std::string& name) {
-  if (name == "draft") return Stage::kDraft;
-  if (name == "refine") return Stage::kRefine;
-  return failure(fmt::format("store: unknown stage '{}'", name));
-}
-
 Result<SelectedBy> selected_by_named(const std::string& name) {
   for (const auto by : {SelectedBy::kGreedy, SelectedBy::kExplore, SelectedBy::kApiStatic,
                         SelectedBy::kApiExact, SelectedBy::kApiSemantic, SelectedBy::kStart,
@@ -57,10 +51,10 @@ Result<int> schema_of(Database& db) {
 }
 
 Status check_schema(const std::string& path, int schema) {
-  if (schema == kStoreSchema) return {};
-  return failure(
-      fmt::format("store: {} has schema {}, this program reads schema {}; use the version that wrote it",
-                  path, schema, kStoreSchema));
+  if (schema >= 1 && schema <= kStoreSchema) return {};
+  return failure(fmt::format(
+      "store: {} has schema {}, this program reads schemas 1 to {}; use the version that wrote it", path,
+      schema, kStoreSchema));
 }
 
 // Runs `write` inside one transaction.
@@ -87,12 +81,12 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
   Database& db = *store->db_;
   EVK_TRY_STATUS(db.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"));
   EVK_TRY(const int schema, schema_of(db));
-  if (schema == 0)
+  if (schema != 0) EVK_TRY_STATUS(check_schema(path, schema));
+  if (schema < kStoreSchema)
     EVK_TRY_STATUS(transaction(db, [&] {
-      return db.execute(std::string(kStoreTables) + fmt::format("PRAGMA user_version={};", kStoreSchema));
+      return db.execute(std::string(schema == 0 ? kStoreTables : "") + kStoreTables2 +
+                        fmt::format("PRAGMA user_version={};", kStoreSchema));
     }));
-  else
-    EVK_TRY_STATUS(check_schema(path, schema));
   EVK_TRY(const auto meta, store->meta());
   store->is_new_ = meta.empty();
   return store;
@@ -105,8 +99,8 @@ Result<std::unique_ptr<Store>> Store::read(const std::string& path) {
                    Retry::kAfterFix);
   EVK_TRY(auto db, Database::open(path, Database::Mode::kReadOnly));
   auto store = std::unique_ptr<Store>(new Store(std::move(db)));
-  EVK_TRY(const int schema, schema_of(*store->db_));
-  EVK_TRY_STATUS(check_schema(path, schema));
+  EVK_TRY(store->schema_, schema_of(*store->db_));
+  EVK_TRY_STATUS(check_schema(path, store->schema_));
   return store;
 }
 
@@ -258,6 +252,7 @@ Status Store::write_commit(const Attempt& attempt, const Learnt& learnt,
   EVK_TRY_STATUS(put_attempt(attempt, learnt));
   step("uses");
   EVK_TRY_STATUS(put_uses(attempt));
+  EVK_TRY_STATUS(put_recall(attempt));
   step("items");
   for (const auto& item : learnt.items) EVK_TRY_STATUS(put_item(item));
   step("values");

@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "core/attempt.h"
+#include "store/memory_rows.h"
 #include "store/sqlite.h"
 
 namespace evk {
 
-inline constexpr int kStoreSchema = 1;
+inline constexpr int kStoreSchema = 2;  // schema 1 is read, and made 2 when opened for writing
 
 // A task as the store knows it.
 struct StoredTask {
@@ -57,9 +58,22 @@ class Store {
   // In commit order. `items` are those of this store.
   Result<std::vector<StoredAttempt>> attempts(const std::vector<ItemPtr>& items);
   Result<std::map<std::pair<Stage, ItemId>, ItemValue>> values();
+
+  // For views of the memory; none reads a text. An attempt that is not there is an Error.
+  Result<std::vector<ItemBrief>> item_briefs();
+  Result<AttemptBrief> attempt_brief(AttemptId attempt);
+  // In order of attempts; those that left the item out are selected by "left_out".
+  Result<std::vector<UseRow>> uses_of(ItemId item);
+  Result<std::vector<UseRow>> uses_in(AttemptId attempt);
+  Result<std::optional<RecallRow>> recall_of(AttemptId attempt);  // nothing if it was not recorded
+  Result<std::vector<DriftRow>> drift();
+  // How often items were selected, by stage and way.
+  Result<std::map<std::pair<Stage, std::string>, std::int64_t>> selections();
+
   // Mean wall time by gate and phase, ms.
   Result<std::map<std::string, double>> wall_ms_mean();
-  // SHA-256 over every row of every table but `clock`: equal for equal runs, whatever happened on the way.
+  // SHA-256 over every row of every table but `clock` and `recall`: equal for equal runs, whatever happened
+  // on the way.
   Result<std::string> fingerprint();
 
   // Called with a name at every point where a crash must lose nothing; tests end the process there.
@@ -75,6 +89,7 @@ class Store {
   Status put_item(const MemoryItem& item);
   Status put_attempt(const Attempt& attempt, const Learnt& learnt);
   Status put_uses(const Attempt& attempt);
+  Status put_recall(const Attempt& attempt);
   Status put_changes(AttemptId id, const std::vector<ValueChange>& changes);
   Status write_commit(const Attempt& attempt, const Learnt& learnt,
                       const std::map<std::string, double>& wall_ms);
@@ -84,6 +99,7 @@ class Store {
   std::unique_ptr<Database> db_;
   std::function<void(const char*)> hook_;
   bool is_new_ = false;
+  int schema_ = kStoreSchema;
   int lock_fd_ = -1;
 };
 
