@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "campaign/memory_of.h"
 #include "campaign/workers.h"
+#include "memory/item_identity.h"
 
 namespace evk {
 namespace {
@@ -15,9 +16,6 @@ namespace {
 // A sweep in which nothing could be verified is a machine's trouble, not bad luck: going on would burn
 // sweeps.
 constexpr std::int64_t kSweepsMaxFactor = 2;
-
-// Keys of the store that record what happened to it, and are no setting.
-bool is_record(const std::string& key) { return key.rfind("record.", 0) == 0; }
 
 Status same_campaign(const std::map<std::string, std::string>& stored,
                      const std::map<std::string, std::string>& wanted) {
@@ -28,7 +26,7 @@ Status same_campaign(const std::map<std::string, std::string>& stored,
   auto keys = wanted;
   keys.insert(stored.begin(), stored.end());
   for (const auto& [key, any] : keys)
-    if (key != "sweeps" && !is_record(key) && value_in(stored, key) != value_in(wanted, key))
+    if (key != "sweeps" && !is_record_key(key) && value_in(stored, key) != value_in(wanted, key))
       return failure(
           fmt::format("the store was begun with {} = {}, now it is {}; give the same value, or a new --store",
                       key, value_in(stored, key), value_in(wanted, key)));
@@ -54,6 +52,34 @@ std::vector<StoredTask> stored_form(const std::vector<Task>& tasks) {
   std::vector<StoredTask> list;
   for (const auto& t : tasks) list.push_back({t.id, t.category, t.source_sha256});
   return list;
+}
+
+// The seeds that are not there yet, numbered on. What was brought in as a seed and no longer is one becomes a
+// plain import, in `there` and in the store.
+Result<std::vector<MemoryItem>> fresh_seeds(Store& store, const std::vector<MemoryItem>& seeds,
+                                            std::vector<MemoryItem>& there) {
+  std::map<std::string, bool> wanted;  // by content; true once it is there
+  for (const auto& seed : seeds) wanted[content_hash(seed)] = false;
+  std::vector<ItemId> retired;
+  for (auto& item : there) {
+    if (item.source != "seed") continue;
+    const auto found = wanted.find(content_hash(item));
+    if (found != wanted.end()) {
+      found->second = true;
+    } else {
+      item.source = "import";
+      retired.push_back(item.id);
+    }
+  }
+  if (!retired.empty()) EVK_TRY_STATUS(store.retire_seeds(retired));
+  std::vector<MemoryItem> fresh;
+  auto number = static_cast<std::int64_t>(there.size());
+  for (const auto& seed : seeds) {
+    if (wanted.at(content_hash(seed))) continue;
+    fresh.push_back(seed);
+    fresh.back().id = {++number};
+  }
+  return fresh;
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -90,7 +116,7 @@ std::map<std::string, std::string> to_meta(const CampaignConfig& c) {
                                          c.learn.normaliser.sigma_min, c.learn.normaliser.clip);
   meta["retrieve.slots"] = fmt::format("{}", c.retrieve.slots);
   meta["retrieve.policy"] = name_of(c.retrieve.rank.rule);
-  meta["retrieve.memory"] = c.retrieve.shared ? "shared" : "isolated";
+  meta["retrieve.memory"] = c.retrieve.frozen ? "frozen" : c.retrieve.shared ? "shared" : "isolated";
   meta["retrieve.api"] = fmt::format("exact {} semantic {} pitfalls {}", c.retrieve.api_exact_max,
                                      c.retrieve.api_semantic_max, c.retrieve.pitfalls_max);
   meta["retrieve.chars_max"] = fmt::format("{}", c.retrieve.chars_max);
@@ -127,9 +153,22 @@ Result<std::unique_ptr<Campaign>> Campaign::open(const CampaignConfig& config, s
 }
 
 Status Campaign::begin(const std::vector<MemoryItem>& seeds) {
-  EVK_TRY_STATUS(store_.begin_campaign(to_meta(config_), stored_form(tasks_), seeds));
-  memory_ = std::make_unique<Memory>(embedder_of(seeds));
-  for (const auto& item : seeds) memory_->add(item);
+  EVK_TRY(auto brought_in, store_.items());
+  EVK_TRY(const auto fresh, fresh_seeds(store_, seeds, brought_in));
+  EVK_TRY_STATUS(store_.begin_campaign(to_meta(config_), stored_form(tasks_), fresh));
+  brought_in.insert(brought_in.end(), fresh.begin(), fresh.end());
+  return start_from(std::move(brought_in));
+}
+
+// M0 and what was brought in, with the values that came along.
+Status Campaign::start_from(std::vector<MemoryItem> items) {
+  memory_ = std::make_unique<Memory>(embedder_of(items));
+  for (auto& item : items) memory_->add(std::move(item));
+  EVK_TRY(const auto priors, store_.priors());
+  for (const auto& [key, value] : priors) {
+    snapshot_.restore(key.first, key.second, value);
+    committed_.restore(key.first, key.second, value);
+  }
   return {};
 }
 
@@ -142,9 +181,10 @@ Status Campaign::resume() {
     EVK_TRY_STATUS(store_.set_meta("sweeps", fmt::format("{}", config_.sweeps)));
 
   EVK_TRY(const auto items, store_.items());
-  memory_ = std::make_unique<Memory>(embedder_of(items));
-  for (const auto& item : items)
-    if (item.source != "run") memory_->add(item);
+  std::vector<MemoryItem> first;
+  std::copy_if(items.begin(), items.end(), std::back_inserter(first),
+               [](const MemoryItem& item) { return item.source != "run"; });
+  EVK_TRY_STATUS(start_from(std::move(first)));
   std::vector<ItemPtr> shared;
   for (const auto& item : items) shared.push_back(std::make_shared<const MemoryItem>(item));
   EVK_TRY(auto log, store_.attempts(shared));

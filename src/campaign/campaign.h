@@ -82,6 +82,7 @@ class Campaign {
  private:
   Campaign(const CampaignConfig& config, std::vector<Task> tasks, CampaignParts parts, Store& store);
   Status begin(const std::vector<MemoryItem>& seeds);
+  Status start_from(std::vector<MemoryItem> items);
   Status resume();
   Status run_sweep(CampaignObserver& observer, const std::atomic<bool>& stop);
   Status commit(Attempt attempt, const WallTimes& wall, CampaignObserver& observer, SweepSummary& summary,

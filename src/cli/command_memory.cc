@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "campaign/memory_of.h"
+#include "campaign/transfer.h"
 #include "cli/commands.h"
 #include "report/memory_view.h"
 
@@ -149,6 +150,88 @@ void add_search(CLI::App& memory, int& exit_code) {
   });
 }
 
+struct TransferOptions {
+  std::vector<std::string> sources, without;
+  std::string into, exclude = "descendants", values = "keep";
+  TransferConfig config;
+  bool json = false;
+};
+
+nlohmann::json to_json(const TransferOptions& options, const TransferSummary& done) {
+  return {{"schema", 1},
+          {"sources", options.sources},
+          {"store", options.into},
+          {"without", options.without},
+          {"items", done.items},
+          {"excluded", done.excluded},
+          {"duplicates", done.duplicates},
+          {"values", done.values},
+          {"ancestors", done.ancestors}};
+}
+
+int transfer(TransferOptions& options) {
+  for (const auto& task : options.without) options.config.without.push_back({task});
+  options.config.exclusion = options.exclude == "own" ? Exclusion::kOwn : Exclusion::kDescendants;
+  options.config.values = options.values == "keep";
+  const auto done = transfer_memory(options.sources, options.into, options.config);
+  if (!done) return complain(done.error());
+  if (options.json)
+    print_json(to_json(options, *done));
+  else
+    fmt::print("{}: {} items, {} values; {} items excluded, {} were there twice\n", options.into, done->items,
+               done->values, done->excluded, done->duplicates);
+  return kExitDone;
+}
+
+// The options that export, import and merge share.
+void add_transfer_options(CLI::App& command, const std::shared_ptr<TransferOptions>& o, int& exit_code) {
+  command.add_option("--without", o->without, "Tasks whose memory is left out, as the report names them");
+  command
+      .add_option("--exclude", o->exclude,
+                  "With them: 'descendants', all that was made where it was seen, or 'own' items alone")
+      ->check(CLI::IsMember({"descendants", "own"}))
+      ->capture_default_str();
+  command.add_option("--values", o->values, "'keep' what items are worth, or 'reset' it")
+      ->check(CLI::IsMember({"keep", "reset"}))
+      ->capture_default_str();
+  command.add_option("--uses-max", o->config.uses_max, "Uses that a kept value counts for at most")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command.add_flag("--json", o->json, "One JSON object instead of text");
+  command.callback([o, &exit_code] { exit_code = transfer(*o); });
+}
+
+void add_memory_export(CLI::App& memory, int& exit_code) {
+  CLI::App* command = memory.add_subcommand(
+      "export",
+      "The memory of a campaign as a store of its own, without the attempts: to keep or to hand on");
+  auto o = std::make_shared<TransferOptions>();
+  o->sources = {"evokernel.evk"};
+  command->add_option("FILE", o->into, "The new store")->required();
+  command->add_option("--store", o->sources.front(), "The campaign's record")
+      ->envname("EVK_STORE")
+      ->capture_default_str();
+  add_transfer_options(*command, o, exit_code);
+}
+
+void add_memory_import(CLI::App& memory, int& exit_code) {
+  CLI::App* command = memory.add_subcommand(
+      "import", "A new store that begins with the memory of others; `run` with it starts from there");
+  auto o = std::make_shared<TransferOptions>();
+  command->add_option("SOURCE", o->sources, "Stores: campaigns or exported memories")->required();
+  command->add_option("--store", o->into, "The new store")->required();
+  add_transfer_options(*command, o, exit_code);
+}
+
+void add_memory_merge(CLI::App& memory, int& exit_code) {
+  CLI::App* command = memory.add_subcommand(
+      "merge", "Several memories as one: equal items become one, worth their mean by uses");
+  auto o = std::make_shared<TransferOptions>();
+  command->add_option("SOURCE", o->sources, "Stores: campaigns or exported memories")->required();
+  command->add_option("--into", o->into, "The new store")->required();
+  add_transfer_options(*command, o, exit_code);
+}
+
 }  // namespace
 
 void add_memory(CLI::App& app, int& exit_code) {
@@ -158,6 +241,9 @@ void add_memory(CLI::App& app, int& exit_code) {
   add_show(*command, exit_code);
   add_why(*command, exit_code);
   add_search(*command, exit_code);
+  add_memory_export(*command, exit_code);
+  add_memory_import(*command, exit_code);
+  add_memory_merge(*command, exit_code);
 }
 
 }  // namespace evk

@@ -27,7 +27,8 @@ void set_values(const RunOptions& o, LearnConfig& learn) {
 
 void set_retrieval(const RunOptions& o, RetrieveConfig& retrieve) {
   retrieve.slots = static_cast<int>(o.slots);
-  retrieve.shared = o.memory == "shared";
+  retrieve.shared = o.memory != "isolated";
+  retrieve.frozen = o.memory == "frozen";
   retrieve.quotas = o.quotas == "roles";
   retrieve.rank.rule =
       named(o.policy, {Rule::kValue, Rule::kSimilarity, Rule::kUcb1, Rule::kThompson, Rule::kMemRl});
@@ -55,6 +56,7 @@ void set_learning(const RunOptions& options, CampaignConfig& config) {
   set_values(options, config.learn);
   set_retrieval(options, config.retrieve);
   set_schedule(options, config.schedule);
+  config.learn.frozen = config.retrieve.frozen;
   config.retrieve.unused = config.learn.unused;
   config.duplicates = named(options.duplicates, {Duplicates::kExact, Duplicates::kNear, Duplicates::kNever});
 }

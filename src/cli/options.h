@@ -28,7 +28,7 @@ struct RunOptions {
   double lambda_start = 2, lambda_max = 30;
   double epsilon_start = 0.3, epsilon_end = 0.05;
   std::string policy = "value";   // what ranks the pool; "similarity" is the heuristic ablation
-  std::string memory = "shared";  // "shared" or "isolated" (the isolation ablation)
+  std::string memory = "shared";  // "shared", "isolated" (ablation) or "frozen"
   // Beyond the paper (docs/studies.md), all off.
   double ucb_c = 0.5, mix = 0.5, mmr = 1, shrinkage = 0;
   double step_offset = 0;  // n0 of the step 1 / (n + n0); 0 = the constant alpha

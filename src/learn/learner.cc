@@ -24,7 +24,7 @@ void update_used(const Attempt& attempt, double reward, double unused, const Lea
                  const ValueTable& values, std::vector<ValueChange>& changes) {
   std::set<ItemId> seen;
   for (const auto& used : attempt.context.items)
-    if (used.updated && seen.insert(used.item->id).second)
+    if (used.updated && !(config.frozen && used.item->source != "run") && seen.insert(used.item->id).second)
       changes.push_back(update_of(attempt, used.item->id, reward, unused, config, values));
 }
 
@@ -32,6 +32,7 @@ void update_used(const Attempt& attempt, double reward, double unused, const Lea
 // than that without it says that it is worth less.
 void update_left_out(const Attempt& attempt, double reward, double mean, double unused,
                      const LearnConfig& config, const ValueTable& values, std::vector<ValueChange>& changes) {
+  if (config.frozen) return;
   const double bound = attempt.context.stage == Stage::kDraft ? 1 : config.normaliser.clip;
   for (const auto& left_out : attempt.context.recall.left_out)
     changes.push_back(update_of(attempt, left_out.item->id, std::clamp(2 * mean - reward, -bound, bound),

@@ -19,6 +19,7 @@ struct LearnConfig {
   NormaliserConfig normaliser;  // eq. 6
   UnusedConfig unused;          // where a value starts from
   Credit credit = Credit::kReward;
+  bool frozen = false;    // values of what the campaign began with stay as they are
   bool start_own = true;  // a new start point's Q2 begins at its own normalised reward; false: never used
 };
 

@@ -77,6 +77,8 @@ class LearningState {
 
   // Takes over what the attempt's commit changed. REQUIRES: attempts come in commit order.
   void apply(const Attempt& attempt, const Learnt& learnt);
+  // A value that an item was brought in with. REQUIRES: before any attempt.
+  void restore(Stage stage, ItemId item, const ItemValue& value) { values_.restore(stage, item, value); }
   // Closes a sweep: moves the pool schedule.
   void end_sweep(const PoolScheduleConfig& config);
 

@@ -236,7 +236,9 @@ std::vector<ItemPtr> variants_of(const TaskProgress& progress, const MemoryItem&
   return found;
 }
 
+// Whether the memory of an attempt at `task` reaches to the item.
 bool is_shared(const RetrieveConfig& config, const MemoryItem& item, const TaskId& task) {
+  if (config.frozen && item.source == "run") return false;
   return config.shared || !item.task || *item.task == task;
 }
 
@@ -274,8 +276,9 @@ Context retrieve_for_draft(const Task& task, const Memory& memory, const Learnin
   auto pool = recall(memory, state, assembly.query(), Stage::kDraft,
                      unused_value(config.unused, state, task.id, Stage::kDraft), config.shrinkage,
                      pool_size(config, exploration), [&](const MemoryItem& item) {
-                       if (item.kind == ItemKind::kTrace) return item.task != task.id && config.shared;
-                       return item.kind == ItemKind::kExperience && is_shared(config, item, task.id);
+                       if (!is_shared(config, item, task.id)) return false;
+                       if (item.kind == ItemKind::kTrace) return item.task != task.id;
+                       return item.kind == ItemKind::kExperience;
                      });
   context.pool_size = static_cast<int>(pool.size());
   if (config.quotas) keep_feasible_traces(pool, config.feasible_min);

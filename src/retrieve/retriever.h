@@ -27,6 +27,7 @@ struct RetrieveConfig {
   double leave_one_out = 0;  // share of the attempts that withhold one chosen item; its value then learns
                              // the mirrored reward (difference reward; Wolpert & Tumer 2001)
   bool shared = true;        // false: own attempts only (the isolation ablation)
+  bool frozen = false;       // true: nothing of this campaign is recalled, only what it began with
 };
 
 // Schedules at one sweep (learning.md 4.4).

@@ -1,6 +1,7 @@
 // What the views of a memory read from a store, without the texts.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,24 @@ struct RecallRow {
   std::vector<Recalled> pool;
   std::vector<double> coins;
   std::vector<CutRow> cut, left_out;
+};
+
+// Where an item was brought in from.
+struct OriginRow {
+  ItemId item;                         // in this store
+  std::string store;                   // fingerprint of the store that it came from
+  ItemId there;                        // its number in that store
+  std::optional<AttemptId> attempt;    // that made it, in that store
+  std::vector<std::string> ancestors;  // tasks whose attempts it descends from, sorted
+};
+
+using ValueMap = std::map<std::pair<Stage, ItemId>, ItemValue>;
+
+// A memory without a campaign: what one store hands to another.
+struct MemoryImage {
+  std::vector<MemoryItem> items;  // numbered from 1
+  ValueMap priors;
+  std::vector<OriginRow> origins;
 };
 
 }  // namespace evk

@@ -37,9 +37,15 @@ CREATE INDEX change_item ON value_change(item_id);
 )sql";
 
 // Schema 2. `recall`: what an attempt's context was chosen from, as JSON; not part of the fingerprint, since
-// it follows from what is.
+// it follows from what is. `prior`: values that items were brought in with. `origin`: where an item was
+// brought in from, once for each store that had it; `ancestors` names a blob with the tasks that it descends
+// from.
 inline constexpr const char* kStoreTables2 = R"sql(
 CREATE TABLE recall(attempt_id INTEGER PRIMARY KEY, log TEXT NOT NULL);
+CREATE TABLE prior(stage TEXT NOT NULL, item_id INTEGER NOT NULL, q REAL NOT NULL, n INTEGER NOT NULL,
+  sum_r REAL NOT NULL, sum_r2 REAL NOT NULL, PRIMARY KEY(stage, item_id)) WITHOUT ROWID;
+CREATE TABLE origin(item_id INTEGER NOT NULL, position INTEGER NOT NULL, store TEXT NOT NULL, item INTEGER NOT NULL,
+  attempt INTEGER, ancestors TEXT NOT NULL, PRIMARY KEY(item_id, position)) WITHOUT ROWID;
 )sql";
 
 }  // namespace evk

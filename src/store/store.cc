@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
@@ -57,16 +58,6 @@ Status check_schema(const std::string& path, int schema) {
       schema, kStoreSchema));
 }
 
-// Runs `write` inside one transaction.
-template <typename Write>
-Status transaction(Database& db, const Write& write) {
-  EVK_TRY_STATUS(db.execute("BEGIN IMMEDIATE"));
-  Status done = write();
-  if (done) done = db.execute("COMMIT");
-  if (!done) (void)db.execute("ROLLBACK");
-  return done;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
@@ -88,7 +79,8 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
                         fmt::format("PRAGMA user_version={};", kStoreSchema));
     }));
   EVK_TRY(const auto meta, store->meta());
-  store->is_new_ = meta.empty();
+  store->is_new_ =
+      std::all_of(meta.begin(), meta.end(), [](const auto& entry) { return is_record_key(entry.first); });
   return store;
 }
 
@@ -112,7 +104,7 @@ Status Store::begin_campaign(const std::map<std::string, std::string>& meta,
                              const std::vector<StoredTask>& tasks, const std::vector<MemoryItem>& seeds) {
   EVK_CHECK(is_new_);
   const Status done = transaction(*db_, [&]() -> Status {
-    EVK_TRY(auto put_meta, db_->prepare("INSERT INTO meta VALUES(?,?)"));
+    EVK_TRY(auto put_meta, db_->prepare("INSERT OR REPLACE INTO meta VALUES(?,?)"));
     for (const auto& [key, value] : meta) EVK_TRY_STATUS(put_meta.bind(key).bind(value).run());
     EVK_TRY(auto put_task, db_->prepare("INSERT INTO task VALUES(?,?,?,?)"));
     std::int64_t position = 0;
@@ -426,13 +418,21 @@ Result<std::map<std::string, double>> Store::wall_ms_mean() {
 }
 
 Result<std::string> Store::fingerprint() {
+  std::vector<const char*> queries = {"SELECT * FROM meta ORDER BY key",
+                                      "SELECT * FROM task ORDER BY position",
+                                      "SELECT * FROM blob ORDER BY hash",
+                                      "SELECT * FROM item ORDER BY item_id",
+                                      "SELECT * FROM attempt ORDER BY attempt_id",
+                                      "SELECT * FROM use ORDER BY attempt_id, position",
+                                      "SELECT * FROM value_change ORDER BY attempt_id, position",
+                                      "SELECT * FROM q ORDER BY stage, item_id"};
+  EVK_TRY(const auto brought_in, origins());
+  if (!brought_in.empty()) {
+    queries.push_back("SELECT * FROM prior ORDER BY stage, item_id");
+    queries.push_back("SELECT * FROM origin ORDER BY item_id, position");
+  }
   Sha256 sha;
-  for (const char* query :
-       {"SELECT * FROM meta ORDER BY key", "SELECT * FROM task ORDER BY position",
-        "SELECT * FROM blob ORDER BY hash", "SELECT * FROM item ORDER BY item_id",
-        "SELECT * FROM attempt ORDER BY attempt_id", "SELECT * FROM use ORDER BY attempt_id, position",
-        "SELECT * FROM value_change ORDER BY attempt_id, position",
-        "SELECT * FROM q ORDER BY stage, item_id"}) {
+  for (const char* query : queries) {
     EVK_TRY(auto get, db_->prepare(query));
     sha.field(query);
     while (true) {

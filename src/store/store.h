@@ -32,6 +32,9 @@ struct StoredAttempt {
   Learnt learnt;  // `items` hold ids only
 };
 
+// Keys of `meta` that record what happened to a store, and are no setting of a campaign.
+bool is_record_key(std::string_view key);
+
 class Store {
  public:
   // Opens for writing and creates what is missing; holds a lock file, so that a second writer gets an Error
@@ -42,9 +45,16 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
+  // No campaign was begun in it; it may hold a memory.
   bool is_new() const { return is_new_; }
 
-  // Writes configuration, tasks and seed items as the first transaction. REQUIRES: is_new().
+  // Writes a memory into a store that holds nothing; it stays new, for a campaign to begin with. REQUIRES:
+  // is_new() and no items.
+  Status put_memory(const MemoryImage& image);
+  // Seeds that were brought in and are no longer part of M0 become plain imports.
+  Status retire_seeds(const std::vector<ItemId>& items);
+  // Writes configuration, tasks and seed items as one transaction. Seeds are numbered after the items that
+  // are there. REQUIRES: is_new().
   Status begin_campaign(const std::map<std::string, std::string>& meta, const std::vector<StoredTask>& tasks,
                         const std::vector<MemoryItem>& seeds);
   // Changes one configuration value later (the budget grows when a campaign is continued with more sweeps).
@@ -67,6 +77,9 @@ class Store {
   Result<std::vector<UseRow>> uses_in(AttemptId attempt);
   Result<std::optional<RecallRow>> recall_of(AttemptId attempt);  // nothing if it was not recorded
   Result<std::vector<DriftRow>> drift();
+  // What items were brought in with; empty for a store that began with M0 alone.
+  Result<ValueMap> priors();
+  Result<std::vector<OriginRow>> origins();
   // How often items were selected, by stage and way.
   Result<std::map<std::pair<Stage, std::string>, std::int64_t>> selections();
 
@@ -89,6 +102,7 @@ class Store {
   Status put_item(const MemoryItem& item);
   Status put_attempt(const Attempt& attempt, const Learnt& learnt);
   Status put_uses(const Attempt& attempt);
+  Status put_origins(const std::vector<OriginRow>& origins);
   Status put_recall(const Attempt& attempt);
   Status put_changes(AttemptId id, const std::vector<ValueChange>& changes);
   Status write_commit(const Attempt& attempt, const Learnt& learnt,
