@@ -23,6 +23,8 @@ struct Stages {
   std::function<tl::expected<Candidate, Finding>(const Task&, const Context&, const std::string& answer)>
       parse;
   RetrieveConfig retrieve;
+  // The verdict of a candidate that the task has had before; may be empty.
+  std::function<std::optional<Verdict>(const TaskId&, const Candidate&)> known = {};
   int infrastructure_retries = 3;
 };
 

@@ -6,7 +6,9 @@
 #include <chrono>
 
 #include "base/check.h"
+#include "campaign/memory_of.h"
 #include "campaign/workers.h"
+#include "memory/item_identity.h"
 
 namespace evk {
 namespace {
@@ -17,14 +19,17 @@ constexpr std::int64_t kSweepsMaxFactor = 2;
 
 Status same_campaign(const std::map<std::string, std::string>& stored,
                      const std::map<std::string, std::string>& wanted) {
-  for (const auto& [key, value] : wanted) {
-    const auto found = stored.find(key);
-    if (key == "sweeps") continue;
-    if (found == stored.end() || found->second != value)
-      return failure(fmt::format(
-          "the store was begun with {} = '{}', now it is '{}'; give the same value, or a new --store", key,
-          found == stored.end() ? "" : found->second, value));
-  }
+  const auto value_in = [](const auto& meta, const std::string& key) {
+    const auto found = meta.find(key);
+    return found == meta.end() ? std::string("the default") : "'" + found->second + "'";
+  };
+  auto keys = wanted;
+  keys.insert(stored.begin(), stored.end());
+  for (const auto& [key, any] : keys)
+    if (key != "sweeps" && !is_record_key(key) && value_in(stored, key) != value_in(wanted, key))
+      return failure(
+          fmt::format("the store was begun with {} = {}, now it is {}; give the same value, or a new --store",
+                      key, value_in(stored, key), value_in(wanted, key)));
   return {};
 }
 
@@ -49,16 +54,55 @@ std::vector<StoredTask> stored_form(const std::vector<Task>& tasks) {
   return list;
 }
 
-// The embedder's corpus is M0, which a store holds: a resumed campaign embeds alike.
-std::unique_ptr<Memory> memory_of(const std::vector<MemoryItem>& items) {
-  std::vector<std::string> corpus;
-  for (const auto& item : items)
-    if (item.source == "seed") corpus.push_back(item.key_text);
-  return std::make_unique<Memory>(hashed_tf_idf(corpus));
+// The seeds that are not there yet, numbered on. What was brought in as a seed and no longer is one becomes a
+// plain import, in `there` and in the store.
+Result<std::vector<MemoryItem>> fresh_seeds(Store& store, const std::vector<MemoryItem>& seeds,
+                                            std::vector<MemoryItem>& there) {
+  std::map<std::string, bool> wanted;  // by content; true once it is there
+  for (const auto& seed : seeds) wanted[content_hash(seed)] = false;
+  std::vector<ItemId> retired;
+  for (auto& item : there) {
+    if (item.source != "seed") continue;
+    const auto found = wanted.find(content_hash(item));
+    if (found != wanted.end()) {
+      found->second = true;
+    } else {
+      item.source = "import";
+      retired.push_back(item.id);
+    }
+  }
+  if (!retired.empty()) EVK_TRY_STATUS(store.retire_seeds(retired));
+  std::vector<MemoryItem> fresh;
+  auto number = static_cast<std::int64_t>(there.size());
+  for (const auto& seed : seeds) {
+    if (wanted.at(content_hash(seed))) continue;
+    fresh.push_back(seed);
+    fresh.back().id = {++number};
+  }
+  return fresh;
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// What is beyond the paper is written down only if it is on: a store of the defaults reads as ever.
+void add_options(const CampaignConfig& c, std::map<std::string, std::string>& meta) {
+  const RankConfig& rank = c.retrieve.rank;
+  if (rank.rule == Rule::kUcb1) meta["retrieve.ucb_c"] = fmt::format("{}", rank.ucb_c);
+  if (rank.rule == Rule::kMemRl) meta["retrieve.mix"] = fmt::format("{}", rank.mix);
+  if (rank.mmr < 1) meta["retrieve.mmr"] = fmt::format("{}", rank.mmr);
+  if (c.retrieve.shrinkage > 0) meta["retrieve.shrinkage"] = fmt::format("{}", c.retrieve.shrinkage);
+  if (!c.retrieve.quotas) meta["retrieve.quotas"] = "none";
+  if (c.retrieve.leave_one_out > 0)
+    meta["retrieve.leave_one_out"] = fmt::format("{}", c.retrieve.leave_one_out);
+  if (c.learn.step.offset) meta["learn.step_offset"] = fmt::format("{}", *c.learn.step.offset);
+  const UnusedConfig& unused = c.learn.unused;
+  if (unused.rule != UnusedRule::kTaskMean) meta["learn.q0"] = name_of(unused.rule);
+  if (unused.rule == UnusedRule::kConst) meta["learn.q0_value"] = fmt::format("{}", unused.constant);
+  if (!c.learn.start_own) meta["learn.start_q0"] = "zero";
+  if (c.learn.credit == Credit::kAdvantage) meta["learn.credit"] = "advantage";
+  if (c.duplicates == Duplicates::kNear) meta["verify.duplicates"] = "near";
 }
 
 }  // namespace
@@ -67,19 +111,21 @@ std::map<std::string, std::string> to_meta(const CampaignConfig& c) {
   std::map<std::string, std::string> meta = c.described;
   meta["seed"] = fmt::format("{}", c.seed);
   meta["sweeps"] = fmt::format("{}", c.sweeps);
-  meta["learn.alpha"] = fmt::format("{}", c.learn.alpha);
+  meta["learn.alpha"] = fmt::format("{}", c.learn.step.alpha);
   meta["learn.normaliser"] = fmt::format("warm_up {} sigma_min {} clip {}", c.learn.normaliser.warm_up,
                                          c.learn.normaliser.sigma_min, c.learn.normaliser.clip);
   meta["retrieve.slots"] = fmt::format("{}", c.retrieve.slots);
-  meta["retrieve.policy"] = c.retrieve.by_value ? "value" : "similarity";
-  meta["retrieve.memory"] = c.retrieve.shared ? "shared" : "isolated";
+  meta["retrieve.policy"] = name_of(c.retrieve.rank.rule);
+  meta["retrieve.memory"] = c.retrieve.frozen ? "frozen" : c.retrieve.shared ? "shared" : "isolated";
   meta["retrieve.api"] = fmt::format("exact {} semantic {} pitfalls {}", c.retrieve.api_exact_max,
                                      c.retrieve.api_semantic_max, c.retrieve.pitfalls_max);
   meta["retrieve.chars_max"] = fmt::format("{}", c.retrieve.chars_max);
   meta["schedule.lambda"] =
-      fmt::format("plateau {} to {} by {} after {}", c.schedule.pool.lambda_start, c.schedule.pool.lambda_max,
-                  c.schedule.pool.growth, c.schedule.pool.patience_sweeps);
-  meta["schedule.epsilon"] = fmt::format("linear {} to {}", c.schedule.epsilon_start, c.schedule.epsilon_end);
+      fmt::format("{} {} to {} by {} after {}", name_of(c.schedule.lambda_rule), c.schedule.pool.lambda_start,
+                  c.schedule.pool.lambda_max, c.schedule.pool.growth, c.schedule.pool.patience_sweeps);
+  meta["schedule.epsilon"] = fmt::format("{} {} to {}", name_of(c.schedule.epsilon_rule),
+                                         c.schedule.epsilon_start, c.schedule.epsilon_end);
+  add_options(c, meta);
   return meta;
 }
 
@@ -89,7 +135,8 @@ Campaign::Campaign(const CampaignConfig& config, std::vector<Task> tasks, Campai
       parts_(std::move(parts)),
       store_(store),
       snapshot_(config.schedule.pool),
-      committed_(config.schedule.pool) {
+      committed_(config.schedule.pool),
+      known_(config.duplicates) {
   for (std::size_t i = 0; i < tasks_.size(); ++i) position_[tasks_[i].id] = i;
 }
 
@@ -106,9 +153,22 @@ Result<std::unique_ptr<Campaign>> Campaign::open(const CampaignConfig& config, s
 }
 
 Status Campaign::begin(const std::vector<MemoryItem>& seeds) {
-  EVK_TRY_STATUS(store_.begin_campaign(to_meta(config_), stored_form(tasks_), seeds));
-  memory_ = memory_of(seeds);
-  for (const auto& item : seeds) memory_->add(item);
+  EVK_TRY(auto brought_in, store_.items());
+  EVK_TRY(const auto fresh, fresh_seeds(store_, seeds, brought_in));
+  EVK_TRY_STATUS(store_.begin_campaign(to_meta(config_), stored_form(tasks_), fresh));
+  brought_in.insert(brought_in.end(), fresh.begin(), fresh.end());
+  return start_from(std::move(brought_in));
+}
+
+// M0 and what was brought in, with the values that came along.
+Status Campaign::start_from(std::vector<MemoryItem> items) {
+  memory_ = std::make_unique<Memory>(embedder_of(items));
+  for (auto& item : items) memory_->add(std::move(item));
+  EVK_TRY(const auto priors, store_.priors());
+  for (const auto& [key, value] : priors) {
+    snapshot_.restore(key.first, key.second, value);
+    committed_.restore(key.first, key.second, value);
+  }
   return {};
 }
 
@@ -121,20 +181,22 @@ Status Campaign::resume() {
     EVK_TRY_STATUS(store_.set_meta("sweeps", fmt::format("{}", config_.sweeps)));
 
   EVK_TRY(const auto items, store_.items());
-  memory_ = memory_of(items);
-  for (const auto& item : items)
-    if (item.source != "run") memory_->add(item);
+  std::vector<MemoryItem> first;
+  std::copy_if(items.begin(), items.end(), std::back_inserter(first),
+               [](const MemoryItem& item) { return item.source != "run"; });
+  EVK_TRY_STATUS(start_from(std::move(first)));
   std::vector<ItemPtr> shared;
   for (const auto& item : items) shared.push_back(std::make_shared<const MemoryItem>(item));
-  EVK_TRY(const auto log, store_.attempts(shared));
+  EVK_TRY(auto log, store_.attempts(shared));
   // Folding the log again gives the state that the run had: sweep by sweep, as the snapshots were taken.
-  for (const auto& [attempt, learnt] : log) {
+  for (auto& [attempt, learnt] : log) {
     while (attempt.sweep > sweep_) close_sweep();
     if (!position_.contains(attempt.task))
       return failure(fmt::format("the store holds an attempt at unknown task {}", attempt.task.text));
     committed_.apply(attempt, learnt);
     pending_.insert(pending_.end(), learnt.items.begin(), learnt.items.end());
     done_.push_back(attempt.task);
+    fresh_.push_back(std::move(attempt));
     ++attempts_;
   }
   return {};
@@ -143,7 +205,9 @@ Status Campaign::resume() {
 // Between two sweeps: what was learnt becomes the snapshot that the next sweep reads.
 void Campaign::close_sweep() {
   for (auto& item : pending_) memory_->add(std::move(item));
+  for (const auto& attempt : fresh_) known_.add(attempt);
   pending_.clear();
+  fresh_.clear();
   done_.clear();
   committed_.end_sweep(config_.schedule.pool);
   snapshot_ = committed_;
@@ -177,8 +241,13 @@ Status Campaign::run_sweep(CampaignObserver& observer, const std::atomic<bool>& 
   for (const Task* task : all)
     if (std::find(done_.begin(), done_.end(), task->id) == done_.end()) open.push_back(task);
 
-  const Stages stages{*memory_,      parts_.generate, parts_.verify,
-                      parts_.prompt, parts_.parse,    config_.retrieve};
+  const Stages stages{*memory_,
+                      parts_.generate,
+                      parts_.verify,
+                      parts_.prompt,
+                      parts_.parse,
+                      config_.retrieve,
+                      [this](const TaskId& task, const Candidate& c) { return known_.find(task, c); }};
   const AttemptKey key{config_.seed, sweep_,
                        exploration_at(config_.schedule, snapshot_, sweep_, config_.sweeps)};
   SweepSummary summary{sweep_, config_.sweeps};
@@ -222,6 +291,7 @@ Status Campaign::commit(Attempt a, const WallTimes& wall, CampaignObserver& obse
     ++summary.infrastructure_errors;
   }
   observer.on_attempt(a, learnt, static_cast<std::int64_t>(done_.size()), of);
+  fresh_.push_back(std::move(a));
   return {};
 }
 

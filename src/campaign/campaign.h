@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "campaign/known_verdicts.h"
 #include "campaign/schedule.h"
 #include "learn/learner.h"
 #include "store/store.h"
@@ -23,6 +24,7 @@ struct CampaignConfig {
   LearnConfig learn;
   ScheduleConfig schedule;
   RetrieveConfig retrieve;
+  Duplicates duplicates = Duplicates::kExact;
   std::map<std::string, std::string>
       described;  // everything else that changes results (generator, device, ...)
   // Changes the speed only.
@@ -80,6 +82,7 @@ class Campaign {
  private:
   Campaign(const CampaignConfig& config, std::vector<Task> tasks, CampaignParts parts, Store& store);
   Status begin(const std::vector<MemoryItem>& seeds);
+  Status start_from(std::vector<MemoryItem> items);
   Status resume();
   Status run_sweep(CampaignObserver& observer, const std::atomic<bool>& stop);
   Status commit(Attempt attempt, const WallTimes& wall, CampaignObserver& observer, SweepSummary& summary,
@@ -95,7 +98,9 @@ class Campaign {
   Store& store_;
   std::unique_ptr<Memory> memory_;      // items of finished sweeps
   LearningState snapshot_, committed_;  // at the start of the sweep; after the last commit
+  KnownVerdicts known_;                 // of finished sweeps
   std::vector<MemoryItem> pending_;     // items of this sweep
+  std::vector<Attempt> fresh_;          // attempts of this sweep: what `known_` takes in at its end
   std::vector<TaskId> done_;            // tasks whose attempt of this sweep is committed
   std::int64_t sweep_ = 1;
   std::int64_t attempts_ = 0;

@@ -186,6 +186,24 @@ TEST_F(CampaignTest, an_infrastructure_failure_costs_no_budget_and_moves_no_valu
   EXPECT_EQ(gelu.draft_mean, -1);
 }
 
+TEST(Schedule, follows_each_rule) {
+  ScheduleConfig config;
+  const LearningState state;
+  config.lambda_rule = LambdaRule::kPaper;
+  EXPECT_EQ(lambda_at(config, state, 23, 30), 2);
+  EXPECT_EQ(lambda_at(config, state, 24, 30), 30);
+  config.lambda_rule = LambdaRule::kLinear;
+  EXPECT_EQ(lambda_at(config, state, 1, 29), 2);
+  EXPECT_EQ(lambda_at(config, state, 15, 29), 16);
+  config.lambda_rule = LambdaRule::kConst;
+  EXPECT_EQ(lambda_at(config, state, 30, 30), 2);
+  config.epsilon_rule = EpsilonRule::kInverse;
+  EXPECT_DOUBLE_EQ(epsilon_at(config, 3, 30), 0.1);
+  EXPECT_DOUBLE_EQ(epsilon_at(config, 30, 30), 0.05);
+  config.epsilon_rule = EpsilonRule::kConst;
+  EXPECT_DOUBLE_EQ(epsilon_at(config, 30, 30), 0.3);
+}
+
 TEST(Schedule, epsilon_falls_linearly_over_the_sweeps) {
   EXPECT_DOUBLE_EQ(epsilon_at({}, 1, 30), 0.3);
   EXPECT_DOUBLE_EQ(epsilon_at({}, 30, 30), 0.05);

@@ -1,4 +1,4 @@
-// The commands that read a store: report, explain, memory.
+// The commands that read a store: report, explain.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -68,26 +68,6 @@ void add_explain(CLI::App& app, int& exit_code) {
     exit_code = show(
         *options, [&](Store& s) { return explain_text(s, {options->number}, options->prompt); },
         [&](Store& s) { return explain_json(s, {options->number}); });
-  });
-}
-
-void add_memory(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("memory", "What is known, and what it has been worth");
-  command->require_subcommand(1);
-  CLI::App* stats =
-      command->add_subcommand("stats", "Items by kind and source, and the spread of their values");
-  auto stats_options = read_options(*stats);
-  stats->callback([stats_options, &exit_code] {
-    exit_code = show(*stats_options, memory_stats_text, memory_stats_json);
-  });
-  CLI::App* item =
-      command->add_subcommand("show", "One item: its text, what it shows, its values and their history");
-  auto item_options = read_options(*item);
-  item->add_option("ITEM", item_options->number, "Number of the item")->required();
-  item->callback([item_options, &exit_code] {
-    exit_code = show(
-        *item_options, [&](Store& s) { return memory_item_text(s, {item_options->number}); },
-        [&](Store& s) { return memory_item_json(s, {item_options->number}); });
   });
 }
 

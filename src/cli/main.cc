@@ -1,4 +1,5 @@
 #include "cli/command_evidence.h"
+#include "cli/command_study.h"
 #include "cli/commands.h"
 
 int main(int argc, char** argv) {
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
   evk::add_explain(app, exit_code);
   evk::add_report(app, exit_code);
   evk::add_replay(app, exit_code);
+  evk::add_study(app, exit_code);
   evk::add_redteam(app, exit_code);
   evk::add_export(app, exit_code);
   evk::add_reverify(app, exit_code);

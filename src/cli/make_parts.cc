@@ -7,6 +7,7 @@
 
 #include "backend/ascendc_twin.h"
 #include "cli/make_generator.h"
+#include "cli/learning_options.h"
 #include "cli/resources.h"
 #include "generate/composer_facts.h"
 #include "generate/prompt.h"
@@ -115,14 +116,7 @@ CampaignConfig campaign_config(const RunOptions& options) {
   config.seed = options.seed;
   config.sweeps = options.sweeps;
   config.jobs = options.jobs;
-  config.learn.alpha = options.alpha;
-  config.retrieve.slots = static_cast<int>(options.slots);
-  config.retrieve.by_value = options.policy == "value";
-  config.retrieve.shared = options.memory == "shared";
-  config.schedule.pool.lambda_start = options.lambda_start;
-  config.schedule.pool.lambda_max = options.lambda_max;
-  config.schedule.epsilon_start = options.epsilon_start;
-  config.schedule.epsilon_end = options.epsilon_end;
+  set_learning(options, config);
   config.described = {{"backend", options.backend},
                       {"device", options.device},
                       {"generator", options.generator},

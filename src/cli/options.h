@@ -30,8 +30,16 @@ struct RunOptions {
   double alpha = 0.3;
   double lambda_start = 2, lambda_max = 30;
   double epsilon_start = 0.3, epsilon_end = 0.05;
-  std::string policy = "value";   // "value" or "similarity" (the heuristic ablation)
-  std::string memory = "shared";  // "shared" or "isolated" (the isolation ablation)
+  std::string policy = "value";   // what ranks the pool; "similarity" is the heuristic ablation
+  std::string memory = "shared";  // "shared", "isolated" (ablation) or "frozen"
+  // Beyond the paper (docs/studies.md), all off.
+  double ucb_c = 0.5, mix = 0.5, mmr = 1, shrinkage = 0;
+  double step_offset = 0;  // n0 of the step 1 / (n + n0); 0 = the constant alpha
+  std::string q0 = "task_mean", start_q0 = "own", credit = "reward", quotas = "roles";
+  double q0_value = -1;
+  std::string lambda_rule = "plateau", epsilon_rule = "linear";
+  double leave_one_out = 0;  // share of the attempts that withhold an item
+  std::string duplicates = "exact";
   // What changes only the speed or where things lie.
   int jobs = 1;
   std::string store = "evokernel.evk";

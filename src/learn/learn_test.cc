@@ -131,6 +131,69 @@ TEST(Learner, makes_a_trace_and_an_experience_of_every_attempt_with_code) {
   EXPECT_EQ(learnt.items[1].finding_line, 3);
 }
 
+TEST(Learner, mirrors_the_reward_for_an_item_that_was_left_out) {
+  Attempt a = attempt(Stage::kDraft, {1}, measured(100));
+  a.context.recall.left_out.push_back({item(7), SelectedBy::kGreedy, 0, 0, 0, 1, true});
+  const auto passed = learn_from(task(), a, LearningState(), {}, no_facts, 10);
+  ASSERT_GE(passed.changes.size(), 2u);
+  EXPECT_EQ(passed.changes[1].item, ItemId{7});
+  EXPECT_DOUBLE_EQ(passed.changes[1].after.q, -1) << "it went well without: mirrored at -1, held at -1";
+  a.verdict = unbuilt();
+  const auto failed = learn_from(task(), a, LearningState(), {}, no_facts, 10);
+  EXPECT_DOUBLE_EQ(failed.changes[1].after.q, -1) << "as bad as ever: nothing learnt";
+  LearningState state;
+  const auto first = attempt(Stage::kDraft, {}, {Unsteady{1, 2}, {}, {}, {}, ""});
+  state.apply(first, learn_from(task(), first, state, {}, no_facts, 10));  // the task's mean is now -0.4
+  const auto worse = learn_from(task(), a, state, {}, no_facts, 20);
+  EXPECT_DOUBLE_EQ(worse.changes[1].after.q, -0.4 + 0.3 * (0.2 + 0.4)) << "2 * -0.4 - -1 = 0.2";
+}
+
+TEST(Learner, with_the_step_of_one_over_n_keeps_the_mean_of_start_and_rewards) {
+  LearnConfig config;
+  config.step.offset = 1;
+  LearningState state;
+  double sum = -1;
+  for (int i = 1; i <= 6; ++i) {
+    const Attempt a = attempt(Stage::kDraft, {1}, i % 3 ? unbuilt() : measured(100), i);
+    const auto learnt = learn_from(task(), a, state, config, no_facts, 10 * i);
+    if (i == 1) sum = -1;
+    sum += *learnt.reward;
+    state.apply(a, learnt);
+    EXPECT_NEAR(state.values().find(Stage::kDraft, {1})->q, sum / (i + 1), 1e-12) << i;
+  }
+}
+
+TEST(Learner, starts_values_where_the_rule_for_unused_items_says) {
+  LearningState state;
+  const Attempt first = attempt(Stage::kDraft, {}, measured(100));
+  state.apply(first, learn_from(task(), first, state, {}, no_facts, 10));
+  EXPECT_DOUBLE_EQ(unused_value({UnusedRule::kTaskMean, 0}, state, {"t"}, Stage::kDraft), -0.4);
+  EXPECT_DOUBLE_EQ(unused_value({UnusedRule::kTaskMean, 0}, state, {"other"}, Stage::kDraft), -1);
+  EXPECT_DOUBLE_EQ(unused_value({UnusedRule::kZero, 0}, state, {"t"}, Stage::kDraft), 0);
+  EXPECT_DOUBLE_EQ(unused_value({UnusedRule::kGlobalMean, 0}, state, {"other"}, Stage::kDraft), 0);
+  EXPECT_DOUBLE_EQ(unused_value({UnusedRule::kConst, 0.25}, state, {"t"}, Stage::kDraft), 0.25);
+  for (const auto rule : {UnusedRule::kTaskMean, UnusedRule::kConst})
+    EXPECT_EQ(unused_value({rule, 0.25}, state, {"t"}, Stage::kRefine), 0);
+}
+
+TEST(Learner, learns_the_advantage_over_the_tasks_mean_if_asked) {
+  LearnConfig config;
+  config.credit = Credit::kAdvantage;
+  config.unused.rule = UnusedRule::kZero;
+  const auto learnt =
+      learn_from(task(), attempt(Stage::kDraft, {1}, measured(100)), LearningState(), config, no_facts, 10);
+  EXPECT_DOUBLE_EQ(learnt.changes[0].after.q, 0.3 * 2);
+  EXPECT_DOUBLE_EQ(*learnt.reward, 1) << "the reward on record is the paper's";
+}
+
+TEST(Learner, leaves_a_start_point_without_a_first_value_if_asked) {
+  LearnConfig config;
+  config.start_own = false;
+  EXPECT_TRUE(
+      learn_from(task(), attempt(Stage::kDraft, {}, measured(9)), LearningState(), config, no_facts, 1)
+          .changes.empty());
+}
+
 TEST(LearningState, widens_the_pool_when_no_new_task_is_solved) {
   LearningState state;
   for (int i = 0; i < 3; ++i) state.end_sweep({});

@@ -11,15 +11,32 @@
 namespace evk {
 namespace {
 
+ValueChange update_of(const Attempt& attempt, ItemId item, double reward, double unused,
+                      const LearnConfig& config, const ValueTable& values) {
+  const Stage stage = attempt.context.stage;
+  const std::int64_t n = values.find(stage, item).value_or(ItemValue{}).n + 1;
+  return values.update(stage, item, reward, step_size(config.step, n), unused, attempt.sweep);
+}
+
 // Moves each used item once towards the reward (eq. 4), in context order: items chosen by selection and the
 // start point, with equal credit.
 void update_used(const Attempt& attempt, double reward, double unused, const LearnConfig& config,
                  const ValueTable& values, std::vector<ValueChange>& changes) {
   std::set<ItemId> seen;
   for (const auto& used : attempt.context.items)
-    if (used.updated && seen.insert(used.item->id).second)
-      changes.push_back(
-          values.update(attempt.context.stage, used.item->id, reward, config.alpha, unused, attempt.sweep));
+    if (used.updated && !(config.frozen && used.item->source != "run") && seen.insert(used.item->id).second)
+      changes.push_back(update_of(attempt, used.item->id, reward, unused, config, values));
+}
+
+// A withheld item learns the reward mirrored at what the task earns on average: an attempt that did better
+// than that without it says that it is worth less.
+void update_left_out(const Attempt& attempt, double reward, double mean, double unused,
+                     const LearnConfig& config, const ValueTable& values, std::vector<ValueChange>& changes) {
+  if (config.frozen) return;
+  const double bound = attempt.context.stage == Stage::kDraft ? 1 : config.normaliser.clip;
+  for (const auto& left_out : attempt.context.recall.left_out)
+    changes.push_back(update_of(attempt, left_out.item->id, std::clamp(2 * mean - reward, -bound, bound),
+                                unused, config, values));
 }
 
 // b after this attempt: monotone, and set by the first known latency.
@@ -124,8 +141,12 @@ MemoryItem experience_item(const Task& task, const Attempt& attempt, const Facts
 void learn_draft(const Attempt& attempt, const LearningState& state, const LearnConfig& config,
                  const ValueTable& values, Learnt& learnt) {
   learnt.reward = draft_reward(*attempt.verdict);
-  update_used(attempt, *learnt.reward, state.progress(attempt.task).draft_mean, config, values,
-              learnt.changes);
+  const double mean = state.progress(attempt.task).draft_mean;
+  const double credit = config.credit == Credit::kAdvantage ? *learnt.reward - mean : *learnt.reward;
+  const double unused = unused_value(config.unused, state, attempt.task, Stage::kDraft);
+  update_used(attempt, credit, unused, config, values, learnt.changes);
+  update_left_out(attempt, credit, config.credit == Credit::kAdvantage ? 0 : mean, unused, config, values,
+                  learnt.changes);
 }
 
 void learn_refine(const Attempt& attempt, const LearnConfig& config, const ValueTable& values,
@@ -139,6 +160,7 @@ void learn_refine(const Attempt& attempt, const LearnConfig& config, const Value
     learnt.reward_hat = 0.0;
   }
   update_used(attempt, *learnt.reward_hat, 0.0, config, values, learnt.changes);
+  update_left_out(attempt, *learnt.reward_hat, 0.0, 0.0, config, values, learnt.changes);
 }
 
 }  // namespace
@@ -162,7 +184,7 @@ Learnt learn_from(const Task& task, const Attempt& attempt, const LearningState&
   if (attempt.candidate.files.empty()) return learnt;  // no code, nothing to show
   learnt.items.push_back(trace_item(task, attempt, learnt.best_before, next_item));
   learnt.items.push_back(experience_item(task, attempt, facts_of, learnt.best_before, next_item + 1));
-  if (learnt.items.front().feasible)
+  if (learnt.items.front().feasible && config.start_own)
     learnt.changes.push_back(ValueTable::start_at(Stage::kRefine, learnt.items.front().id,
                                                   learnt.reward_hat.value_or(0.0), attempt.sweep));
   return learnt;

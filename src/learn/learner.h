@@ -8,9 +8,19 @@
 
 namespace evk {
 
+// What a use is given of a draft's reward.
+enum class Credit {
+  kReward,     // the reward (eq. 4)
+  kAdvantage,  // the reward less the task's mean before it (Williams 1992); with UnusedRule::kZero
+};
+
 struct LearnConfig {
-  double alpha = 0.3;           // share of each reward that is learnt, in (0, 1] (eq. 4)
+  StepConfig step;              // share of each reward that is learnt (eq. 4)
   NormaliserConfig normaliser;  // eq. 6
+  UnusedConfig unused;          // where a value starts from
+  Credit credit = Credit::kReward;
+  bool frozen = false;    // values of what the campaign began with stay as they are
+  bool start_own = true;  // a new start point's Q2 begins at its own normalised reward; false: never used
 };
 
 // What an attempt showed about constructs; given by whoever can read the candidate's choices.

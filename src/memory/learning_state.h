@@ -5,6 +5,9 @@
 
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "core/attempt.h"
@@ -43,6 +46,28 @@ struct PoolScheduleConfig {
   std::int64_t patience_sweeps = 3;
 };
 
+// What a never-used item is taken to be worth in drafting (learning.md 4.2); in refining 0, since its rewards
+// are centred.
+enum class UnusedRule {
+  kTaskMean,    // the task's running reward, from -1
+  kZero,        // MemRL's: every new item beats every one that failed
+  kGlobalMean,  // the mean reward of all drafts, from -1
+  kConst,
+};
+std::string_view name_of(UnusedRule rule);  // "task_mean", "zero", "global_mean", "const"
+
+struct UnusedConfig {
+  UnusedRule rule = UnusedRule::kTaskMean;
+  double constant = -1;  // of kConst
+};
+
+// Rewards of the items of one kind and category in one stage.
+struct GroupRewards {
+  std::int64_t n = 0;
+  double sum = 0;
+  bool operator==(const GroupRewards&) const = default;
+};
+
 class LearningState {
  public:
   explicit LearningState(const PoolScheduleConfig& config = {}) { pool_.lambda = config.lambda_start; }
@@ -52,6 +77,8 @@ class LearningState {
 
   // Takes over what the attempt's commit changed. REQUIRES: attempts come in commit order.
   void apply(const Attempt& attempt, const Learnt& learnt);
+  // A value that an item was brought in with. REQUIRES: before any attempt.
+  void restore(Stage stage, ItemId item, const ItemValue& value) { values_.restore(stage, item, value); }
   // Closes a sweep: moves the pool schedule.
   void end_sweep(const PoolScheduleConfig& config);
 
@@ -59,16 +86,26 @@ class LearningState {
   const ValueTable& values() const { return values_; }
   const NormaliserState& normaliser() const { return normaliser_; }
   const PoolSchedule& pool() const { return pool_; }
+  // Mean reward of all drafts so far, with one of -1 before them.
+  double draft_mean() const { return (draft_.sum - 1) / (static_cast<double>(draft_.n) + 1); }
+  // Mean reward of the uses of items of `kind` and `category`; nothing if there was none.
+  std::optional<double> group_mean(Stage stage, ItemKind kind, const std::string& category) const;
   std::int64_t solved() const;
   bool operator==(const LearningState&) const = default;
 
  private:
+  void note_uses(const Attempt& attempt, const Learnt& learnt);
   void note_feasible(TaskProgress& task, const Attempt& attempt, const MemoryItem& trace);
 
   ValueTable values_;
   NormaliserState normaliser_;
   PoolSchedule pool_;
   std::map<TaskId, TaskProgress> tasks_;
+  GroupRewards draft_;
+  std::map<std::tuple<Stage, ItemKind, std::string>, GroupRewards> groups_;
 };
+
+// The value of a never-used item for an attempt at `task`.
+double unused_value(const UnusedConfig& config, const LearningState& state, const TaskId& task, Stage stage);
 
 }  // namespace evk

@@ -4,6 +4,15 @@ namespace evk {
 
 double moved_towards(double q, double reward, double alpha) { return q + alpha * (reward - q); }
 
+double step_size(const StepConfig& config, std::int64_t n) {
+  return config.offset ? 1 / (static_cast<double>(n) + *config.offset) : config.alpha;
+}
+
+double shrunk(const ItemValue& value, double prior, double weight) {
+  const double n = static_cast<double>(value.n) + weight;
+  return n > 0 ? (value.sum_r + weight * prior) / n : prior;
+}
+
 std::optional<ItemValue> ValueTable::find(Stage stage, ItemId item) const {
   const auto found = values_.find({stage, item});
   return found == values_.end() ? std::nullopt : std::optional(found->second);

@@ -12,6 +12,18 @@ namespace evk {
 // Paper eq. 4: Q <- Q + alpha (r - Q). Single step, no bootstrapping.
 double moved_towards(double q, double reward, double alpha);
 
+// Share of a reward that an item's `n`-th use learns: `alpha`, or 1 / (n + offset) (Robbins-Monro; paper
+// appendix A proves convergence for it). With offset 1 the value is the mean of the start value and the
+// rewards.
+struct StepConfig {
+  double alpha = 0.3;            // in (0, 1]
+  std::optional<double> offset;  // at least 0
+};
+double step_size(const StepConfig& config, std::int64_t n);
+
+// Mean of the rewards with `prior` counted `weight` times (shrinkage towards a group; Hong et al. 2022).
+double shrunk(const ItemValue& value, double prior, double weight);
+
 class ValueTable {
  public:
   // The learnt value; nothing if the item was never used in this stage.

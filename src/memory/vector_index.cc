@@ -20,16 +20,16 @@ double dot(std::span<const float> a, std::span<const float> b) {
 }
 
 void VectorIndex::add(ItemId item, std::span<const float> vector) {
-  EVK_CHECK(vector.size() == dimension_);
+  EVK_CHECK(vector.size() == dimension_ && (items_.empty() || items_.back() < item));
   items_.push_back(item);
   vectors_.insert(vectors_.end(), vector.begin(), vector.end());
 }
 
-double VectorIndex::similarity(ItemId item, std::span<const float> query) const {
-  const auto found = std::find(items_.begin(), items_.end(), item);
-  EVK_CHECK(found != items_.end());
-  const auto row = static_cast<std::size_t>(found - items_.begin());
-  return dot(query, std::span(vectors_).subspan(row * dimension_, dimension_));
+std::span<const float> VectorIndex::row_of(ItemId item) const {
+  const auto found = std::lower_bound(items_.begin(), items_.end(), item);
+  EVK_CHECK(found != items_.end() && *found == item, "item {} is not in the index", item.number);
+  return std::span(vectors_).subspan(static_cast<std::size_t>(found - items_.begin()) * dimension_,
+                                     dimension_);
 }
 
 std::vector<Neighbour> VectorIndex::nearest(std::span<const float> query, std::size_t k,

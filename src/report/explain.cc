@@ -4,8 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/report.h"
-
 namespace evk {
 namespace {
 
@@ -31,12 +29,6 @@ Result<const StoredAttempt*> attempt_of(const Log& log, AttemptId id) {
   return &log.attempts[static_cast<std::size_t>(id.number) - 1];
 }
 
-Result<const MemoryItem*> item_of(const Log& log, ItemId id) {
-  if (id.number < 1 || id.number > static_cast<std::int64_t>(log.items.size()))
-    return failure(fmt::format("there is no item {}; the store holds 1 to {}", id.number, log.items.size()));
-  return log.items[static_cast<std::size_t>(id.number) - 1].get();
-}
-
 std::string context_text(const Context& context) {
   std::string text = fmt::format("  pool {} items (lambda {}), epsilon {:.3f}\n", context.pool_size,
                                  context.lambda, context.epsilon);
@@ -45,13 +37,6 @@ std::string context_text(const Context& context) {
         fmt::format("  {:<12} item {:<5} {:<10} {:<28} similarity {:.3f}  Q {:+.3f}  propensity {:.3f}{}\n",
                     name_of(c.by), c.item->id.number, name_of(c.item->kind), c.item->name, c.similarity,
                     c.value, c.propensity, c.updated ? "  updated" : "");
-  return text;
-}
-
-std::string facts_text(const std::vector<Fact>& facts) {
-  std::string text;
-  for (const auto& f : facts)
-    text += fmt::format("  {} {}={}\n", f.works ? "shows" : "avoid", f.choice.construct, f.choice.form);
   return text;
 }
 
@@ -144,100 +129,6 @@ Result<json> explain_json(Store& store, AttemptId id) {
               {"best_before_ns", opt(l.best_before)},
               {"best_after_ns", opt(l.best_after)},
               {"changes", changes_json(l.changes)}};
-}
-
-Result<json> memory_stats_json(Store& store) {
-  EVK_TRY(const auto report, make_report(store));
-  EVK_TRY(const auto items, store.items());
-  std::map<std::string, std::map<std::string, int>> count;
-  for (const auto& item : items) ++count[std::string(name_of(item.kind))][item.source];
-  json kinds = json::object(), values = json::array();
-  for (const auto& [kind, by_source] : count) kinds[kind] = by_source;
-  for (const auto& v : report.values)
-    values.push_back({{"stage", v.stage},
-                      {"kind", v.kind},
-                      {"items", v.items},
-                      {"used", v.used},
-                      {"q_low", v.low},
-                      {"q_median", v.median},
-                      {"q_high", v.high}});
-  return json{{"schema", 1}, {"items", items.size()}, {"kinds", kinds}, {"values", values}};
-}
-
-Result<std::string> memory_stats_text(Store& store) {
-  EVK_TRY(const json stats, memory_stats_json(store));
-  std::string text = fmt::format("{} items\n", stats["items"].get<std::size_t>());
-  for (const auto& [kind, by_source] : stats["kinds"].items()) {
-    text += fmt::format("  {:<10}", kind);
-    for (const auto& [source, n] : by_source.items()) text += fmt::format("  {} {}", n.get<int>(), source);
-    text += "\n";
-  }
-  for (const auto& v : stats["values"])
-    text += fmt::format("  Q of {:<10} in {:<6}: {} of {} used; low {:+.3f}, median {:+.3f}, high {:+.3f}\n",
-                        v["kind"].get<std::string>(), v["stage"].get<std::string>(), v["used"].get<int>(),
-                        v["items"].get<int>(), v["q_low"].get<double>(), v["q_median"].get<double>(),
-                        v["q_high"].get<double>());
-  return text;
-}
-
-Result<json> memory_item_json(Store& store, ItemId id) {
-  EVK_TRY(const auto log, log_of(store));
-  EVK_TRY(const MemoryItem* item, item_of(log, id));
-  EVK_TRY(const auto values, store.values());
-  json facts = json::array(), q = json::object(), history = json::array();
-  for (const auto& f : item->facts)
-    facts.push_back({{"construct", f.choice.construct}, {"form", f.choice.form}, {"works", f.works}});
-  for (const auto stage : {Stage::kDraft, Stage::kRefine})
-    if (const auto v = values.find({stage, id}); v != values.end())
-      q[std::string(name_of(stage))] = {
-          {"q", v->second.q},
-          {"n", v->second.n},
-          {"mean_reward", v->second.sum_r / static_cast<double>(std::max<std::int64_t>(1, v->second.n))}};
-  for (const auto& [a, l] : log.attempts)
-    for (const auto& c : l.changes)
-      if (c.item == id)
-        history.push_back({{"attempt", a.id.number},
-                           {"task", a.task.text},
-                           {"stage", name_of(c.stage)},
-                           {"q_before", c.before.q},
-                           {"q", c.after.q}});
-  return json{{"schema", 1},
-              {"item", id.number},
-              {"kind", name_of(item->kind)},
-              {"name", item->name},
-              {"source", item->source},
-              {"title", item->title},
-              {"category", item->category},
-              {"text", item->text},
-              {"facts", facts},
-              {"names", item->names},
-              {"answers", item->answers},
-              {"feasible", item->feasible},
-              {"latency_ns", opt(item->latency_ns)},
-              {"gate", item->gate},
-              {"code", item->code},
-              {"bottleneck", item->bottleneck},
-              {"created_sweep", item->created_sweep},
-              {"files", files_json(item->files)},
-              {"values", q},
-              {"history", history}};
-}
-
-Result<std::string> memory_item_text(Store& store, ItemId id) {
-  EVK_TRY(const auto log, log_of(store));
-  EVK_TRY(const MemoryItem* item, item_of(log, id));
-  EVK_TRY(const json j, memory_item_json(store, id));
-  std::string text = fmt::format("item {}: {} {} ({})\n{}\n\n{}\n", id.number, name_of(item->kind),
-                                 item->name, item->source, item->title, item->text);
-  text += facts_text(item->facts);
-  for (const auto& [stage, v] : j["values"].items())
-    text += fmt::format("Q in {}: {:+.3f} after {} uses, mean reward {:+.3f}\n", stage, v["q"].get<double>(),
-                        v["n"].get<std::int64_t>(), v["mean_reward"].get<double>());
-  for (const auto& h : j["history"])
-    text += fmt::format("  attempt {} ({}, {}): {:+.3f} -> {:+.3f}\n", h["attempt"].get<std::int64_t>(),
-                        h["task"].get<std::string>(), h["stage"].get<std::string>(),
-                        h["q_before"].get<double>(), h["q"].get<double>());
-  return text;
 }
 
 }  // namespace evk

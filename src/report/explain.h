@@ -12,10 +12,4 @@ namespace evk {
 Result<std::string> explain_text(Store& store, AttemptId attempt, bool with_prompt);
 Result<nlohmann::json> explain_json(Store& store, AttemptId attempt);
 
-// What is known and what it earned.
-Result<std::string> memory_stats_text(Store& store);
-Result<nlohmann::json> memory_stats_json(Store& store);
-Result<std::string> memory_item_text(Store& store, ItemId item);
-Result<nlohmann::json> memory_item_json(Store& store, ItemId item);
-
 }  // namespace evk

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/explain.h"
+#include "report/memory_view.h"
 
 namespace evk {
 namespace {
@@ -46,6 +47,9 @@ class ReportTest : public testing::Test {
     a.context.items = {{seed_, SelectedBy::kExplore, 0, 0.25, -1, 0.5, true}};
     if (verdict) a.answer = {"text", n_ < 4 ? "small" : "large", 10, n_};
     a.verdict = verdict;
+    a.context.recall.pool = {{{1}, 0.25, -1, -0.9}, {{9}, 0.125, 0.5, 0.5}};
+    a.context.recall.coins = {0.375};
+    a.context.recall.cut = {{seed_, SelectedBy::kGreedy, 1, 0.125, 0.5, 0.7, true}};
     if (!verdict) a.infrastructure_error = "device lost";
     Learnt l;
     if (verdict) l.changes = {{Stage::kDraft, {1}, {}, {0.5, n_, 1, 1, sweep}}};
@@ -118,9 +122,56 @@ TEST_F(ReportTest, explains_an_attempt_with_what_was_shown_and_learnt) {
 TEST_F(ReportTest, shows_the_history_of_an_item) {
   const auto json = memory_item_json(*store_, {1});
   ASSERT_TRUE(json);
-  EXPECT_EQ((*json)["history"].size(), 4u);
+  EXPECT_EQ((*json)["history"].size(), 5u) << "one use of each attempt";
   EXPECT_FALSE(memory_item_json(*store_, {2}));
   EXPECT_EQ((*memory_stats_json(*store_))["values"][0]["used"], 1);
+}
+
+TEST_F(ReportTest, tells_why_an_attempt_was_shown_what_it_was) {
+  const auto text = memory_why_text(*store_, {3});
+  ASSERT_TRUE(text) << text.error().text();
+  for (const char* part :
+       {"explore, slot 0, coin 0.375, propensity 0.500", "cut from the prompt", "passed over"})
+    EXPECT_NE(text->find(part), std::string::npos) << part << " in\n" << *text;
+  const auto json = memory_why_json(*store_, {3});
+  ASSERT_TRUE(json);
+  EXPECT_EQ((*json)["pool"][0]["similarity"], 0.25);
+  EXPECT_EQ((*json)["pool"][0]["score"], -0.9);
+  EXPECT_EQ((*json)["pool"][1]["outcome"], "passed over");
+  EXPECT_EQ((*json)["cut"][0]["value"], 0.5);
+  EXPECT_FALSE(memory_why_json(*store_, {99}));
+}
+
+TEST_F(ReportTest, counts_coverage_quantiles_and_drift) {
+  const auto json = memory_stats_json(*store_);
+  ASSERT_TRUE(json) << json.error().text();
+  EXPECT_EQ((*json)["values"][0]["q"]["median"], 0.5);
+  EXPECT_EQ((*json)["values"][0]["never_used_share"], 0.0);
+  EXPECT_EQ((*json)["selected"]["draft"]["explore"], 5);
+  ASSERT_EQ((*json)["drift"].size(), 4u);
+  EXPECT_EQ((*json)["drift"][0]["attempts"], 2);
+  EXPECT_EQ((*json)["drift"][0]["changes"], 1);
+  EXPECT_EQ((*json)["drift"][0]["mean_move"], 0.5);
+  const auto text = memory_stats_text(*store_);
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find("coverage: 0 of 0"), std::string::npos) << *text;
+}
+
+TEST_F(ReportTest, shows_attempts_that_left_an_item_out) {
+  Attempt a;
+  a.id = {++n_};
+  a.task = {"relu"};
+  a.sweep = 5;
+  a.verdict = measured(50);
+  Learnt l;
+  l.reward = 1;
+  l.changes = {{Stage::kDraft, {1}, {0.5, 4, 0, 0, 4}, {0.05, 5, 0, 0, 5}}};
+  ASSERT_TRUE(store_->commit(a, l, {}));
+  const auto json = memory_item_json(*store_, {1});
+  ASSERT_TRUE(json);
+  ASSERT_EQ((*json)["history"].size(), 6u);
+  EXPECT_EQ((*json)["history"][5]["selected_by"], "left_out");
+  EXPECT_EQ((*json)["history"][5]["q"], 0.05);
 }
 
 TEST(Duration, has_three_digits_and_a_fitting_unit) {

@@ -1,6 +1,7 @@
 #include "retrieve/policy.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace evk {
 namespace {
@@ -35,31 +36,61 @@ std::vector<std::size_t> eligible(const std::vector<PoolEntry>& pool, const Coun
   return found;
 }
 
+// MMR's discount: how alike an entry is to the most alike of what is chosen.
+double likeness(const PoolEntry& entry, const std::vector<ContextItem>& chosen, const PolicyConfig& config) {
+  double most = 0;
+  for (const auto& c : chosen) most = std::max(most, config.alike(entry.item->id, c.item->id));
+  return most;
+}
+
+std::size_t best_of(const std::vector<PoolEntry>& pool, const std::vector<std::size_t>& candidates,
+                    const std::vector<ContextItem>& chosen, const PolicyConfig& config) {
+  const double share = config.rank.mmr;
+  if (share >= 1 || chosen.empty())
+    return *std::min_element(candidates.begin(), candidates.end(),
+                             [&](std::size_t a, std::size_t b) { return ranks_before(pool[a], pool[b]); });
+  std::size_t best = candidates.front();
+  double most = -HUGE_VAL;
+  for (const auto i : candidates) {
+    const double score = share * pool[i].score - (1 - share) * likeness(pool[i], chosen, config);
+    if (score > most || (score == most && ranks_before(pool[i], pool[best]))) best = i, most = score;
+  }
+  return best;
+}
+
+void write(const std::vector<PoolEntry>& pool, RecallLog* log) {
+  if (!log) return;
+  for (const auto& e : pool) log->pool.push_back({e.item->id, e.similarity, e.value, e.score});
+}
+
 }  // namespace
 
 bool ranks_before(const PoolEntry& a, const PoolEntry& b) {
-  if (a.value != b.value) return a.value > b.value;
+  if (a.score != b.score) return a.score > b.score;
   if (a.similarity != b.similarity) return a.similarity > b.similarity;
   return a.item->id < b.item->id;
 }
 
 std::vector<ContextItem> choose(std::vector<PoolEntry> pool, const PolicyConfig& config, double epsilon,
-                                Random& random) {
+                                Random& random, RecallLog* log) {
+  set_scores(pool, config.rank, config.stage, random);
+  write(pool, log);
   std::vector<ContextItem> chosen;
   Counts counts;
   for (int slot = 0; slot < config.slots; ++slot) {
     auto candidates = eligible(pool, counts, config, true);
     if (candidates.empty()) candidates = eligible(pool, counts, config, false);
     if (candidates.empty()) break;
-    const auto best =
-        *std::min_element(candidates.begin(), candidates.end(),
-                          [&](std::size_t a, std::size_t b) { return ranks_before(pool[a], pool[b]); });
-    const bool explore = random.coin(epsilon);
+    const auto best = best_of(pool, candidates, chosen, config);
+    const double coin = random.uniform();
+    const bool explore = coin < epsilon;
     const auto pick = explore ? candidates[random.below(candidates.size())] : best;
     const double by_chance = epsilon / static_cast<double>(candidates.size());
     const PoolEntry& entry = pool[pick];
     chosen.push_back({entry.item, explore ? SelectedBy::kExplore : SelectedBy::kGreedy, slot,
-                      entry.similarity, entry.value, (pick == best ? 1 - epsilon : 0) + by_chance, true});
+                      entry.similarity, config.rank.rule == Rule::kSimilarity ? entry.score : entry.value,
+                      (pick == best ? 1 - epsilon : 0) + by_chance, true});
+    if (log) log->coins.push_back(coin);
     counts.add(*entry.item);
     pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(pick));
   }

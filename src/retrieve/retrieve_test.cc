@@ -68,6 +68,80 @@ TEST(Policy, records_propensities_that_match_frequencies) {
   for (const auto& [id, p] : propensity) EXPECT_NEAR(p, count[id] / static_cast<double>(kDraws), 0.015) << id;
 }
 
+std::int64_t first_of(std::vector<PoolEntry> pool, PolicyConfig config, std::uint64_t seed = 1) {
+  Random random(seed);
+  config.slots = 1;
+  return choose(std::move(pool), config, 0, random).at(0).item->id.number;
+}
+
+PoolEntry used(std::int64_t id, double q, std::int64_t n, double sum_r, double similarity = 0) {
+  PoolEntry e = entry(id, q, similarity);
+  e.learnt = {q, n, sum_r, sum_r * sum_r, 1};
+  return e;
+}
+
+TEST(Ranking, by_ucb1_prefers_the_lesser_known_of_equals_and_the_better_of_the_known) {
+  PolicyConfig config = kFive;
+  config.rank.rule = Rule::kUcb1;
+  EXPECT_EQ(first_of({used(1, 0.5, 10, 5), used(2, 0.5, 2, 1)}, config), 2);
+  config.rank.ucb_c = 0;
+  EXPECT_EQ(first_of({used(1, 0.5, 10, 5), used(2, 0.5, 2, 0.5)}, config), 1);
+  Random random(1);
+  std::vector<PoolEntry> pool = {used(1, 0.5, 4, 2), entry(2, -1)};
+  set_scores(pool, {Rule::kUcb1, 0.5}, Stage::kDraft, random);
+  EXPECT_DOUBLE_EQ(pool[0].score, 0.5 + 0.5 * std::sqrt(2 * std::log(4.0) / 4));
+  EXPECT_DOUBLE_EQ(pool[1].score, -1 + 0.5 * std::sqrt(2 * std::log(4.0)));
+}
+
+TEST(Ranking, by_thompson_draws_in_proportion_to_the_evidence) {
+  PolicyConfig config = kFive;
+  config.rank.rule = Rule::kThompson;
+  for (const Stage stage : {Stage::kDraft, Stage::kRefine}) {
+    config.stage = stage;
+    int good = 0, unsure = 0;
+    for (std::uint64_t seed = 0; seed < 500; ++seed) {
+      good += first_of({used(1, 0.6, 50, 30), used(2, -0.6, 50, -30)}, config, seed) == 1;
+      unsure += first_of({used(1, 0.1, 2, 0.2), entry(2, 0.1)}, config, seed) == 1;
+    }
+    EXPECT_EQ(good, 500);
+    EXPECT_GT(unsure, 150);
+    EXPECT_LT(unsure, 350);
+  }
+}
+
+TEST(Ranking, by_memrl_weighs_similarity_against_value) {
+  PolicyConfig config = kFive;
+  config.rank.rule = Rule::kMemRl;
+  const std::vector<PoolEntry> pool = {entry(1, 1, 0.1), entry(2, 0, 0.9), entry(3, 0.2, 0.2)};
+  config.rank.mix = 1;
+  EXPECT_EQ(first_of(pool, config), 1);
+  config.rank.mix = 0;
+  EXPECT_EQ(first_of(pool, config), 2);
+}
+
+TEST(Ranking, by_marginal_relevance_passes_over_what_is_alike) {
+  PolicyConfig config = kFive;
+  config.slots = 2;
+  config.rank.mmr = 0.7;
+  config.alike = [](ItemId a, ItemId b) { return a.number + b.number == 3 ? 1.0 : 0.0; };  // 1 and 2
+  Random random(1);
+  const std::vector<PoolEntry> pool = {entry(1, 1), entry(2, 0.9), entry(3, 0.6)};
+  EXPECT_EQ(ids(choose(pool, config, 0, random)), (std::vector<std::int64_t>{1, 3}));
+  config.rank.mmr = 1;
+  EXPECT_EQ(ids(choose(pool, config, 0, random)), (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST(Policy, logs_pool_and_coins) {
+  Random random(1);
+  RecallLog log;
+  choose({entry(1, 0.5, 0.3), entry(2, 0.1)}, kFive, 0.5, random, &log);
+  ASSERT_EQ(log.pool.size(), 2u);
+  EXPECT_EQ(log.pool[0].item, ItemId{1});
+  EXPECT_EQ(log.pool[0].value, 0.5);
+  EXPECT_EQ(log.pool[0].score, 0.5);
+  EXPECT_EQ(log.coins.size(), 2u);
+}
+
 class RetrieverTest : public testing::Test {
  protected:
   RetrieverTest() : memory_(hashed_tf_idf({})) {
@@ -162,6 +236,60 @@ TEST_F(RetrieverTest, drops_the_lowest_value_first_when_the_budget_is_short) {
   const auto context = draft(config);
   ASSERT_EQ(context.items.size(), 1u);
   EXPECT_EQ(context.items[0].item->id.number, 2);
+  EXPECT_EQ(context.recall.cut.size(), 3u) << "what was dropped is on record";
+}
+
+TEST_F(RetrieverTest, leaves_one_out_in_the_asked_share_of_attempts) {
+  for (int i = 0; i < 5; ++i) make(ItemKind::kTrace, "softmax", ("t" + std::to_string(i)).c_str());
+  fill();
+  RetrieveConfig config;
+  config.leave_one_out = 0.25;
+  int without = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    Random random(seed);
+    const auto context = retrieve_for_draft(task_, memory_, state_, config, {2, 0}, random);
+    const auto& left_out = context.recall.left_out;
+    EXPECT_EQ(context.items.size() + left_out.size(), 5u);
+    without += !left_out.empty();
+    for (const auto& c : context.items)
+      EXPECT_TRUE(left_out.empty() || c.item->id != left_out[0].item->id) << seed;
+  }
+  EXPECT_NEAR(without, 100, 30);
+  EXPECT_TRUE(draft().recall.left_out.empty());
+}
+
+TEST_F(RetrieverTest, without_quotas_one_task_and_one_kind_may_fill_the_context) {
+  for (int i = 0; i < 5; ++i) make(ItemKind::kTrace, "softmax", "other", false);
+  make(ItemKind::kExperience, "softmax", "third");
+  fill();
+  EXPECT_EQ(draft().items.size(), 3u);
+  RetrieveConfig config;
+  config.quotas = false;
+  std::vector<std::int64_t> shown;
+  for (const auto& c : draft(config).items) shown.push_back(c.item->id.number);
+  EXPECT_EQ(shown, (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
+}
+
+TEST_F(RetrieverTest, shrinks_values_towards_the_mean_of_kind_and_category) {
+  for (int i = 0; i < 3; ++i)
+    make(ItemKind::kTrace, "softmax", ("t" + std::to_string(i)).c_str()).category = i < 2 ? "good" : "bad";
+  fill();
+  Attempt a;
+  a.task = {"x"};
+  Learnt l;
+  for (const std::int64_t id : {1, 3}) {
+    a.context.items.push_back({memory_.at({id}), SelectedBy::kGreedy, 0, 0, 0, 1, true});
+    l.changes.push_back({Stage::kDraft, {id}, {}, {id == 1 ? 1.0 : -1.0, 1, id == 1 ? 1.0 : -1.0, 1, 1}});
+  }
+  state_.apply(a, l);
+  RetrieveConfig config;
+  config.shrinkage = 1;
+  const auto context = draft(config);
+  std::map<std::int64_t, double> value;
+  for (const auto& c : context.items) value[c.item->id.number] = c.value;
+  EXPECT_DOUBLE_EQ(value[1], 1);
+  EXPECT_DOUBLE_EQ(value[2], 1) << "never used: the mean of its group";
+  EXPECT_DOUBLE_EQ(value[3], -1);
 }
 
 TEST_F(RetrieverTest, refines_from_the_start_point_of_highest_value_and_shows_its_children) {
@@ -190,7 +318,7 @@ TEST_F(RetrieverTest, refines_from_the_start_point_of_highest_value_and_shows_it
   ASSERT_EQ(context.chosen(SelectedBy::kVariant).size(), 1u);
   EXPECT_EQ(context.chosen(SelectedBy::kVariant)[0]->item->id, ItemId{2});
   RetrieveConfig heuristic;
-  heuristic.by_value = false;
+  heuristic.rank.rule = Rule::kSimilarity;
   Random again(5);
   EXPECT_EQ(retrieve_for_refine(task_, memory_, state_, heuristic, {2, 0}, again).start()->id, ItemId{2})
       << "lowest latency";

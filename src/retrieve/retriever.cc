@@ -7,20 +7,33 @@
 #include <set>
 
 #include "base/check.h"
-#include "retrieve/policy.h"
 
 namespace evk {
 namespace {
 
 using Wanted = std::function<bool(const MemoryItem&)>;
 
+// The value that ranking sees: Q, the start value of a never-used item, or under shrinkage the mean reward
+// drawn towards that of the item's group.
+double value_of(const MemoryItem& item, const ItemValue& learnt, const LearningState& state, Stage stage,
+                double unused, double shrinkage) {
+  if (shrinkage <= 0) return learnt.n ? learnt.q : unused;
+  const auto group = state.group_mean(stage, item.kind, item.category);
+  return shrunk(learnt, group.value_or(unused), shrinkage);
+}
+
 // The dense top K (paper 3.2), K = lambda * N, with each item's value in `stage`.
 std::vector<PoolEntry> recall(const Memory& memory, const LearningState& state, std::span<const float> query,
-                              Stage stage, double unused_value, std::size_t k, const Wanted& wanted) {
+                              Stage stage, double unused, double shrinkage, std::size_t k,
+                              const Wanted& wanted) {
   std::vector<PoolEntry> pool;
-  for (const auto& near : memory.index().nearest(query, k, [&](ItemId id) { return wanted(*memory.at(id)); }))
+  for (const auto& near :
+       memory.index().nearest(query, k, [&](ItemId id) { return wanted(*memory.at(id)); })) {
+    const ItemPtr& item = memory.at(near.item);
+    const ItemValue learnt = state.values().find(stage, near.item).value_or(ItemValue{});
     pool.push_back(
-        {memory.at(near.item), near.similarity, state.values().value_or(stage, near.item, unused_value)});
+        {item, near.similarity, value_of(*item, learnt, state, stage, unused, shrinkage), learnt, 0});
+  }
   return pool;
 }
 
@@ -34,11 +47,6 @@ void keep_feasible_traces(std::vector<PoolEntry>& pool, int feasible_min) {
   };
   const auto good = [](const PoolEntry& e) { return e.item->kind == ItemKind::kTrace && e.item->feasible; };
   if (std::count_if(pool.begin(), pool.end(), good) >= feasible_min) std::erase_if(pool, failed);
-}
-
-// The heuristic ablation ranks by similarity: values are taken from it.
-void rank_by_similarity(std::vector<PoolEntry>& pool) {
-  for (auto& entry : pool) entry.value = entry.similarity;
 }
 
 class Assembly {
@@ -129,12 +137,36 @@ void fit(Context& context, std::size_t chars_max) {
     for (auto it = context.items.begin(); it != context.items.end(); ++it)
       if (droppable(*it) && (lowest == context.items.end() || it->value < lowest->value)) lowest = it;
     if (lowest == context.items.end()) return;
+    context.recall.cut.push_back(*lowest);
     context.items.erase(lowest);
   }
 }
 
-PolicyConfig policy_of(const RetrieveConfig& config, std::map<ItemKind, int> quota) {
-  return {config.slots, std::move(quota), config.per_task_max};
+PolicyConfig policy_of(const RetrieveConfig& config, std::map<ItemKind, int> quota, Stage stage,
+                       const Memory& memory) {
+  const bool roles = config.quotas;
+  return {config.slots,
+          roles ? std::move(quota) : std::map<ItemKind, int>(),
+          roles ? config.per_task_max : config.slots,
+          config.rank,
+          stage,
+          [&memory](ItemId a, ItemId b) { return memory.index().likeness(a, b); }};
+}
+
+// Rules that explore by themselves, and the one that must not, toss no coin.
+double epsilon_of(const RetrieveConfig& config, const Exploration& exploration) {
+  const Rule rule = config.rank.rule;
+  return rule == Rule::kValue || rule == Rule::kMemRl ? exploration.epsilon : 0.0;
+}
+
+// Leave one out: takes one chosen item away, so that the attempt shows what it goes without.
+std::vector<ContextItem> withheld_one(std::vector<ContextItem> chosen, const RetrieveConfig& config,
+                                      Random& random, RecallLog& log) {
+  if (config.leave_one_out <= 0 || !random.coin(config.leave_one_out) || chosen.empty()) return chosen;
+  const auto at = chosen.begin() + static_cast<std::ptrdiff_t>(random.below(chosen.size()));
+  log.left_out.push_back(*at);
+  chosen.erase(at);
+  return chosen;
 }
 
 // Epsilon-greedy on Q2 over P(x) (paper 3.4); ties by lower latency, then id.
@@ -204,7 +236,9 @@ std::vector<ItemPtr> variants_of(const TaskProgress& progress, const MemoryItem&
   return found;
 }
 
+// Whether the memory of an attempt at `task` reaches to the item.
 bool is_shared(const RetrieveConfig& config, const MemoryItem& item, const TaskId& task) {
+  if (config.frozen && item.source == "run") return false;
   return config.shared || !item.task || *item.task == task;
 }
 
@@ -239,16 +273,20 @@ Context retrieve_for_draft(const Task& task, const Memory& memory, const Learnin
   const ItemPtr failure = progress.last_failure ? memory.at(*progress.last_failure) : nullptr;
   if (failure) assembly.add(failure, SelectedBy::kPinned, false);
 
-  auto pool = recall(memory, state, assembly.query(), Stage::kDraft, progress.draft_mean,
+  auto pool = recall(memory, state, assembly.query(), Stage::kDraft,
+                     unused_value(config.unused, state, task.id, Stage::kDraft), config.shrinkage,
                      pool_size(config, exploration), [&](const MemoryItem& item) {
-                       if (item.kind == ItemKind::kTrace) return item.task != task.id && config.shared;
-                       return item.kind == ItemKind::kExperience && is_shared(config, item, task.id);
+                       if (!is_shared(config, item, task.id)) return false;
+                       if (item.kind == ItemKind::kTrace) return item.task != task.id;
+                       return item.kind == ItemKind::kExperience;
                      });
   context.pool_size = static_cast<int>(pool.size());
-  keep_feasible_traces(pool, config.feasible_min);
-  if (!config.by_value) rank_by_similarity(pool);
-  assembly.add(choose(std::move(pool), policy_of(config, {{ItemKind::kTrace, 3}, {ItemKind::kExperience, 2}}),
-                      config.by_value ? exploration.epsilon : 0, random));
+  if (config.quotas) keep_feasible_traces(pool, config.feasible_min);
+  auto chosen =
+      choose(std::move(pool),
+             policy_of(config, {{ItemKind::kTrace, 3}, {ItemKind::kExperience, 2}}, Stage::kDraft, memory),
+             epsilon_of(config, exploration), random, &context.recall);
+  assembly.add(withheld_one(std::move(chosen), config, random, context.recall));
   add_static_apis(memory, assembly);
   add_exact_apis(context, memory, failure.get(), config, assembly);
   add_semantic_apis(memory, config, assembly);
@@ -260,8 +298,9 @@ Context retrieve_for_refine(const Task& task, const Memory& memory, const Learni
                             const RetrieveConfig& config, const Exploration& exploration, Random& random) {
   const TaskProgress& progress = state.progress(task.id);
   Context context{Stage::kRefine, {}, 0, exploration.lambda, exploration.epsilon};
-  const ContextItem start = choose_start(progress.start_points, memory, state, config.by_value,
-                                         config.by_value ? exploration.epsilon : 0, random);
+  const bool by_value = config.rank.rule != Rule::kSimilarity;
+  const ContextItem start = choose_start(progress.start_points, memory, state, by_value,
+                                         by_value ? exploration.epsilon : 0, random);
   Assembly assembly(context, memory, memory.embed(task.key_text() + "\n" + start.item->bottleneck));
   assembly.add({start});
   for (const auto& child : children_of(progress, start.item->id, memory, config.children_max))
@@ -270,18 +309,19 @@ Context retrieve_for_refine(const Task& task, const Memory& memory, const Learni
     assembly.add(variant, SelectedBy::kVariant, true,
                  state.values().value_or(Stage::kRefine, variant->id, 0.0));
 
-  auto pool = recall(memory, state, assembly.query(), Stage::kRefine, 0.0, pool_size(config, exploration),
-                     [&](const MemoryItem& item) {
+  auto pool = recall(memory, state, assembly.query(), Stage::kRefine, 0.0, config.shrinkage,
+                     pool_size(config, exploration), [&](const MemoryItem& item) {
                        if (assembly.has(item.id) || !is_shared(config, item, task.id)) return false;
                        if (item.kind == ItemKind::kTrace) return item.task != task.id && item.feasible;
                        return item.kind == ItemKind::kExperience || item.kind == ItemKind::kPractice;
                      });
   context.pool_size = static_cast<int>(pool.size());
-  if (!config.by_value) rank_by_similarity(pool);
-  assembly.add(
+  auto chosen =
       choose(std::move(pool),
-             policy_of(config, {{ItemKind::kTrace, 2}, {ItemKind::kExperience, 2}, {ItemKind::kPractice, 1}}),
-             config.by_value ? exploration.epsilon : 0, random));
+             policy_of(config, {{ItemKind::kTrace, 2}, {ItemKind::kExperience, 2}, {ItemKind::kPractice, 1}},
+                       Stage::kRefine, memory),
+             epsilon_of(config, exploration), random, &context.recall);
+  assembly.add(withheld_one(std::move(chosen), config, random, context.recall));
   add_static_apis(memory, assembly);
   add_exact_apis(context, memory, nullptr, config, assembly);
   fit(context, config.chars_max);

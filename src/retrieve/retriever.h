@@ -6,6 +6,7 @@
 #include "core/task.h"
 #include "memory/learning_state.h"
 #include "memory/memory.h"
+#include "retrieve/policy.h"
 
 namespace evk {
 
@@ -19,8 +20,14 @@ struct RetrieveConfig {
   int variants_max = 2;      // faster or otherwise bound kernels of the same task
   int feasible_min = 3;      // with as many feasible traces in the pool, drafting is shown no failed ones
   std::size_t chars_max = 120000;  // of all items together; the lowest value is dropped first
-  bool by_value = true;            // false: similarity only, lowest-latency start (the heuristic ablation)
-  bool shared = true;              // false: own attempts only (the isolation ablation)
+  RankConfig rank;                 // kSimilarity also starts from the lowest latency (the heuristic ablation)
+  UnusedConfig unused;             // that of LearnConfig
+  bool quotas = true;              // false: one pool for all roles and tasks, exactly the paper's text
+  double shrinkage = 0;            // weight of the mean of an item's kind and category in its value; 0 = off
+  double leave_one_out = 0;  // share of the attempts that withhold one chosen item; its value then learns
+                             // the mirrored reward (difference reward; Wolpert & Tumer 2001)
+  bool shared = true;        // false: own attempts only (the isolation ablation)
+  bool frozen = false;       // true: nothing of this campaign is recalled, only what it began with
 };
 
 // Schedules at one sweep (learning.md 4.4).

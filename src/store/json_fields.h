@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/memory_item.h"
+#include "core/context.h"
 
 namespace evk {
 
@@ -17,5 +17,8 @@ std::string files_to_json(const std::vector<SourceFile>& files);
 Result<std::vector<SourceFile>> files_from_json(const std::string& text);
 std::string choices_to_json(const std::vector<Choice>& choices);
 Result<std::vector<Choice>> choices_from_json(const std::string& text);
+
+// "draft", "refine".
+Result<Stage> stage_named(const std::string& name);
 
 }  // namespace evk

@@ -1,5 +1,5 @@
-// The tables of a store, schema 1 (docs/formats.md describes each). Append in a new schema, never change in
-// place.
+// The tables of a store: schema 1, and what schema 2 adds (docs/formats.md describes each). Append in a new
+// schema, never change in place.
 #pragma once
 
 namespace evk {
@@ -34,6 +34,18 @@ CREATE TABLE clock(attempt_id INTEGER NOT NULL, name TEXT NOT NULL, ms REAL NOT 
 CREATE INDEX attempt_task ON attempt(task_id, attempt_id);
 CREATE INDEX use_item ON use(item_id);
 CREATE INDEX change_item ON value_change(item_id);
+)sql";
+
+// Schema 2. `recall`: what an attempt's context was chosen from, as JSON; not part of the fingerprint, since
+// it follows from what is. `prior`: values that items were brought in with. `origin`: where an item was
+// brought in from, once for each store that had it; `ancestors` names a blob with the tasks that it descends
+// from.
+inline constexpr const char* kStoreTables2 = R"sql(
+CREATE TABLE recall(attempt_id INTEGER PRIMARY KEY, log TEXT NOT NULL);
+CREATE TABLE prior(stage TEXT NOT NULL, item_id INTEGER NOT NULL, q REAL NOT NULL, n INTEGER NOT NULL,
+  sum_r REAL NOT NULL, sum_r2 REAL NOT NULL, PRIMARY KEY(stage, item_id)) WITHOUT ROWID;
+CREATE TABLE origin(item_id INTEGER NOT NULL, position INTEGER NOT NULL, store TEXT NOT NULL, item INTEGER NOT NULL,
+  attempt INTEGER, ancestors TEXT NOT NULL, PRIMARY KEY(item_id, position)) WITHOUT ROWID;
 )sql";
 
 }  // namespace evk

@@ -77,4 +77,14 @@ class Database {
   std::string path_;
 };
 
+// Runs `write` inside one transaction.
+template <typename Write>
+Status transaction(Database& db, const Write& write) {
+  EVK_TRY_STATUS(db.execute("BEGIN IMMEDIATE"));
+  Status done = write();
+  if (done) done = db.execute("COMMIT");
+  if (!done) (void)db.execute("ROLLBACK");
+  return done;
+}
+
 }  // namespace evk

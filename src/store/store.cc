@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
@@ -14,12 +15,6 @@
 
 namespace evk {
 namespace {
-
-Result<Stage> stage_named(const std::string& name) {
-  if (name == "draft") return Stage::kDraft;
-  if (name == "refine") return Stage::kRefine;
-  return failure(fmt::format("store: unknown stage '{}'", name));
-}
 
 Result<SelectedBy> selected_by_named(const std::string& name) {
   for (const auto by : {SelectedBy::kGreedy, SelectedBy::kExplore, SelectedBy::kApiStatic,
@@ -57,20 +52,10 @@ Result<int> schema_of(Database& db) {
 }
 
 Status check_schema(const std::string& path, int schema) {
-  if (schema == kStoreSchema) return {};
-  return failure(
-      fmt::format("store: {} has schema {}, this program reads schema {}; use the version that wrote it",
-                  path, schema, kStoreSchema));
-}
-
-// Runs `write` inside one transaction.
-template <typename Write>
-Status transaction(Database& db, const Write& write) {
-  EVK_TRY_STATUS(db.execute("BEGIN IMMEDIATE"));
-  Status done = write();
-  if (done) done = db.execute("COMMIT");
-  if (!done) (void)db.execute("ROLLBACK");
-  return done;
+  if (schema >= 1 && schema <= kStoreSchema) return {};
+  return failure(fmt::format(
+      "store: {} has schema {}, this program reads schemas 1 to {}; use the version that wrote it", path,
+      schema, kStoreSchema));
 }
 
 }  // namespace
@@ -87,14 +72,15 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
   Database& db = *store->db_;
   EVK_TRY_STATUS(db.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"));
   EVK_TRY(const int schema, schema_of(db));
-  if (schema == 0)
+  if (schema != 0) EVK_TRY_STATUS(check_schema(path, schema));
+  if (schema < kStoreSchema)
     EVK_TRY_STATUS(transaction(db, [&] {
-      return db.execute(std::string(kStoreTables) + fmt::format("PRAGMA user_version={};", kStoreSchema));
+      return db.execute(std::string(schema == 0 ? kStoreTables : "") + kStoreTables2 +
+                        fmt::format("PRAGMA user_version={};", kStoreSchema));
     }));
-  else
-    EVK_TRY_STATUS(check_schema(path, schema));
   EVK_TRY(const auto meta, store->meta());
-  store->is_new_ = meta.empty();
+  store->is_new_ =
+      std::all_of(meta.begin(), meta.end(), [](const auto& entry) { return is_record_key(entry.first); });
   return store;
 }
 
@@ -105,8 +91,8 @@ Result<std::unique_ptr<Store>> Store::read(const std::string& path) {
                    Retry::kAfterFix);
   EVK_TRY(auto db, Database::open(path, Database::Mode::kReadOnly));
   auto store = std::unique_ptr<Store>(new Store(std::move(db)));
-  EVK_TRY(const int schema, schema_of(*store->db_));
-  EVK_TRY_STATUS(check_schema(path, schema));
+  EVK_TRY(store->schema_, schema_of(*store->db_));
+  EVK_TRY_STATUS(check_schema(path, store->schema_));
   return store;
 }
 
@@ -118,7 +104,7 @@ Status Store::begin_campaign(const std::map<std::string, std::string>& meta,
                              const std::vector<StoredTask>& tasks, const std::vector<MemoryItem>& seeds) {
   EVK_CHECK(is_new_);
   const Status done = transaction(*db_, [&]() -> Status {
-    EVK_TRY(auto put_meta, db_->prepare("INSERT INTO meta VALUES(?,?)"));
+    EVK_TRY(auto put_meta, db_->prepare("INSERT OR REPLACE INTO meta VALUES(?,?)"));
     for (const auto& [key, value] : meta) EVK_TRY_STATUS(put_meta.bind(key).bind(value).run());
     EVK_TRY(auto put_task, db_->prepare("INSERT INTO task VALUES(?,?,?,?)"));
     std::int64_t position = 0;
@@ -258,6 +244,7 @@ Status Store::write_commit(const Attempt& attempt, const Learnt& learnt,
   EVK_TRY_STATUS(put_attempt(attempt, learnt));
   step("uses");
   EVK_TRY_STATUS(put_uses(attempt));
+  EVK_TRY_STATUS(put_recall(attempt));
   step("items");
   for (const auto& item : learnt.items) EVK_TRY_STATUS(put_item(item));
   step("values");
@@ -431,13 +418,21 @@ Result<std::map<std::string, double>> Store::wall_ms_mean() {
 }
 
 Result<std::string> Store::fingerprint() {
+  std::vector<const char*> queries = {"SELECT * FROM meta ORDER BY key",
+                                      "SELECT * FROM task ORDER BY position",
+                                      "SELECT * FROM blob ORDER BY hash",
+                                      "SELECT * FROM item ORDER BY item_id",
+                                      "SELECT * FROM attempt ORDER BY attempt_id",
+                                      "SELECT * FROM use ORDER BY attempt_id, position",
+                                      "SELECT * FROM value_change ORDER BY attempt_id, position",
+                                      "SELECT * FROM q ORDER BY stage, item_id"};
+  EVK_TRY(const auto brought_in, origins());
+  if (!brought_in.empty()) {
+    queries.push_back("SELECT * FROM prior ORDER BY stage, item_id");
+    queries.push_back("SELECT * FROM origin ORDER BY item_id, position");
+  }
   Sha256 sha;
-  for (const char* query :
-       {"SELECT * FROM meta ORDER BY key", "SELECT * FROM task ORDER BY position",
-        "SELECT * FROM blob ORDER BY hash", "SELECT * FROM item ORDER BY item_id",
-        "SELECT * FROM attempt ORDER BY attempt_id", "SELECT * FROM use ORDER BY attempt_id, position",
-        "SELECT * FROM value_change ORDER BY attempt_id, position",
-        "SELECT * FROM q ORDER BY stage, item_id"}) {
+  for (const char* query : queries) {
     EVK_TRY(auto get, db_->prepare(query));
     sha.field(query);
     while (true) {

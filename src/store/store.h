@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "core/attempt.h"
+#include "store/memory_rows.h"
 #include "store/sqlite.h"
 
 namespace evk {
 
-inline constexpr int kStoreSchema = 1;
+inline constexpr int kStoreSchema = 2;  // schema 1 is read, and made 2 when opened for writing
 
 // A task as the store knows it.
 struct StoredTask {
@@ -31,6 +32,9 @@ struct StoredAttempt {
   Learnt learnt;  // `items` hold ids only
 };
 
+// Keys of `meta` that record what happened to a store, and are no setting of a campaign.
+bool is_record_key(std::string_view key);
+
 class Store {
  public:
   // Opens for writing and creates what is missing; holds a lock file, so that a second writer gets an Error
@@ -41,9 +45,16 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
+  // No campaign was begun in it; it may hold a memory.
   bool is_new() const { return is_new_; }
 
-  // Writes configuration, tasks and seed items as the first transaction. REQUIRES: is_new().
+  // Writes a memory into a store that holds nothing; it stays new, for a campaign to begin with. REQUIRES:
+  // is_new() and no items.
+  Status put_memory(const MemoryImage& image);
+  // Seeds that were brought in and are no longer part of M0 become plain imports.
+  Status retire_seeds(const std::vector<ItemId>& items);
+  // Writes configuration, tasks and seed items as one transaction. Seeds are numbered after the items that
+  // are there. REQUIRES: is_new().
   Status begin_campaign(const std::map<std::string, std::string>& meta, const std::vector<StoredTask>& tasks,
                         const std::vector<MemoryItem>& seeds);
   // Changes one configuration value later (the budget grows when a campaign is continued with more sweeps).
@@ -57,9 +68,25 @@ class Store {
   // In commit order. `items` are those of this store.
   Result<std::vector<StoredAttempt>> attempts(const std::vector<ItemPtr>& items);
   Result<std::map<std::pair<Stage, ItemId>, ItemValue>> values();
+
+  // For views of the memory; none reads a text. An attempt that is not there is an Error.
+  Result<std::vector<ItemBrief>> item_briefs();
+  Result<AttemptBrief> attempt_brief(AttemptId attempt);
+  // In order of attempts; those that left the item out are selected by "left_out".
+  Result<std::vector<UseRow>> uses_of(ItemId item);
+  Result<std::vector<UseRow>> uses_in(AttemptId attempt);
+  Result<std::optional<RecallRow>> recall_of(AttemptId attempt);  // nothing if it was not recorded
+  Result<std::vector<DriftRow>> drift();
+  // What items were brought in with; empty for a store that began with M0 alone.
+  Result<ValueMap> priors();
+  Result<std::vector<OriginRow>> origins();
+  // How often items were selected, by stage and way.
+  Result<std::map<std::pair<Stage, std::string>, std::int64_t>> selections();
+
   // Mean wall time by gate and phase, ms.
   Result<std::map<std::string, double>> wall_ms_mean();
-  // SHA-256 over every row of every table but `clock`: equal for equal runs, whatever happened on the way.
+  // SHA-256 over every row of every table but `clock` and `recall`: equal for equal runs, whatever happened
+  // on the way.
   Result<std::string> fingerprint();
 
   // Called with a name at every point where a crash must lose nothing; tests end the process there.
@@ -75,6 +102,8 @@ class Store {
   Status put_item(const MemoryItem& item);
   Status put_attempt(const Attempt& attempt, const Learnt& learnt);
   Status put_uses(const Attempt& attempt);
+  Status put_origins(const std::vector<OriginRow>& origins);
+  Status put_recall(const Attempt& attempt);
   Status put_changes(AttemptId id, const std::vector<ValueChange>& changes);
   Status write_commit(const Attempt& attempt, const Learnt& learnt,
                       const std::map<std::string, double>& wall_ms);
@@ -84,6 +113,7 @@ class Store {
   std::unique_ptr<Database> db_;
   std::function<void(const char*)> hook_;
   bool is_new_ = false;
+  int schema_ = kStoreSchema;
   int lock_fd_ = -1;
 };
 

@@ -175,5 +175,65 @@ TEST_F(StoreTest, keeps_every_acknowledged_attempt_wherever_the_process_is_kille
   EXPECT_GE(kills, 15);
 }
 
+TEST_F(StoreTest, keeps_what_was_recalled_apart_from_the_fingerprint) {
+  auto [attempt, learnt] = made(1);
+  std::string bare;
+  {
+    auto store = begun();
+    ASSERT_TRUE(store->commit(attempt, learnt, {}));
+    EXPECT_FALSE(store->recall_of({1})->has_value());
+    bare = *store->fingerprint();
+  }
+  std::filesystem::remove_all(folder_);
+  std::filesystem::create_directories(folder_);
+  attempt.context.recall.pool = {{{1}, 0.5, -1, -0.25}};
+  attempt.context.recall.coins = {0.125, 0.5};
+  attempt.context.recall.left_out = {attempt.context.items[0]};
+  auto store = begun();
+  ASSERT_TRUE(store->commit(attempt, learnt, {}));
+  EXPECT_EQ(*store->fingerprint(), bare);
+  const auto recall = store->recall_of({1});
+  ASSERT_TRUE(recall && *recall);
+  EXPECT_EQ((*recall)->pool.at(0).score, -0.25);
+  EXPECT_EQ((*recall)->coins, attempt.context.recall.coins);
+  EXPECT_EQ((*recall)->left_out.at(0).item, ItemId{1});
+  EXPECT_EQ(store->uses_in({1})->at(0).q_after, -0.4);
+  EXPECT_EQ(store->attempt_brief({1})->reward, 1);
+  EXPECT_FALSE(store->attempt_brief({2}));
+}
+
+TEST_F(StoreTest, of_schema_1_is_read_as_it_is_and_made_schema_2_when_written) {
+  { begun(); }
+  {
+    auto db = Database::open(path_, Database::Mode::kReadWrite);
+    ASSERT_TRUE((*db)->execute("DROP TABLE recall; PRAGMA user_version=1;"));
+  }
+  {
+    auto old = Store::read(path_);
+    ASSERT_TRUE(old) << old.error().text();
+    EXPECT_FALSE((*old)->recall_of({1})->has_value());
+  }
+  auto [attempt, learnt] = made(1);
+  attempt.context.recall.pool = {{{1}, 0.5, -1, -1}};
+  auto store = begun();
+  ASSERT_TRUE(store->commit(attempt, learnt, {}));
+  EXPECT_TRUE(store->recall_of({1})->has_value());
+}
+
+TEST_F(StoreTest, names_a_damaged_record_of_a_recall) {
+  auto store = begun();
+  auto [attempt, learnt] = made(1);
+  ASSERT_TRUE(store->commit(attempt, learnt, {}));
+  auto db = Database::open(path_, Database::Mode::kReadWrite);
+  for (const char* text :
+       {"", "[]", "{\"pool\":[[1]]}", "{\"pool\":3,\"coins\":[],\"cut\":[],\"left_out\":[]}"}) {
+    auto put = (*db)->prepare("INSERT OR REPLACE INTO recall VALUES(1,?)");
+    ASSERT_TRUE(put->bind(text).run());
+    const auto recall = store->recall_of({1});
+    ASSERT_FALSE(recall) << text;
+    EXPECT_NE(recall.error().message.find("damaged record"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace evk
