@@ -1,7 +1,7 @@
 # Sourced by the other scripts: what each job needs, and one function that installs what is missing.
 
 build_packages=(g++ cmake ninja-build ccache mold libfmt-dev libexpected-dev nlohmann-json3-dev libtomlplusplus-dev
-  libcli11-dev libcurl4-openssl-dev libsqlite3-dev libseccomp-dev bubblewrap libgtest-dev libgmock-dev)
+  libcli11-dev libcurl4-openssl-dev libsqlite3-dev libhnswlib-dev libseccomp-dev bubblewrap libgtest-dev libgmock-dev)
 test_packages=(python3 libbenchmark-dev clang-14 clang-format-14 clang-tidy-14 python3-torch libopenblas0-pthread)
 
 # install_missing PACKAGE...: installs the Debian packages that are not there. Says so before it acts; needs root or sudo.

@@ -17,6 +17,11 @@ namespace {
 // sweeps.
 constexpr std::int64_t kSweepsMaxFactor = 2;
 
+// A smaller memory is embedded again as fast as it is read; a larger one is written once it has grown so
+// much.
+constexpr std::size_t kKeptItemsMin = 2000;
+constexpr double kKeptGrowth = 1.2;
+
 Status same_campaign(const std::map<std::string, std::string>& stored,
                      const std::map<std::string, std::string>& wanted) {
   const auto value_in = [](const auto& meta, const std::string& key) {
@@ -157,13 +162,13 @@ Status Campaign::begin(const std::vector<MemoryItem>& seeds) {
   EVK_TRY(const auto fresh, fresh_seeds(store_, seeds, brought_in));
   EVK_TRY_STATUS(store_.begin_campaign(to_meta(config_), stored_form(tasks_), fresh));
   brought_in.insert(brought_in.end(), fresh.begin(), fresh.end());
-  return start_from(std::move(brought_in));
+  EVK_TRY_STATUS(start_from_priors());
+  take_memory(std::move(brought_in));
+  return {};
 }
 
-// M0 and what was brought in, with the values that came along.
-Status Campaign::start_from(std::vector<MemoryItem> items) {
-  memory_ = std::make_unique<Memory>(embedder_of(items));
-  for (auto& item : items) memory_->add(std::move(item));
+// The values that came along with what was brought in.
+Status Campaign::start_from_priors() {
   EVK_TRY(const auto priors, store_.priors());
   for (const auto& [key, value] : priors) {
     snapshot_.restore(key.first, key.second, value);
@@ -180,11 +185,8 @@ Status Campaign::resume() {
   if (meta.at("sweeps") != fmt::format("{}", config_.sweeps))
     EVK_TRY_STATUS(store_.set_meta("sweeps", fmt::format("{}", config_.sweeps)));
 
-  EVK_TRY(const auto items, store_.items());
-  std::vector<MemoryItem> first;
-  std::copy_if(items.begin(), items.end(), std::back_inserter(first),
-               [](const MemoryItem& item) { return item.source != "run"; });
-  EVK_TRY_STATUS(start_from(std::move(first)));
+  EVK_TRY_STATUS(start_from_priors());
+  EVK_TRY(auto items, store_.items());
   std::vector<ItemPtr> shared;
   for (const auto& item : items) shared.push_back(std::make_shared<const MemoryItem>(item));
   EVK_TRY(auto log, store_.attempts(shared));
@@ -199,12 +201,21 @@ Status Campaign::resume() {
     fresh_.push_back(std::move(attempt));
     ++attempts_;
   }
+  if (!done_.empty() && done_.size() == wave().size()) close_sweep();  // it was whole when the run ended
+  items.resize(items.size() - pending_.size());
+  take_memory(std::move(items));
   return {};
+}
+
+void Campaign::take_memory(std::vector<MemoryItem> items) {
+  memory_ = memory_of(std::move(items), config_.kept_index);
+  kept_items_ = memory_->kept_vectors();
 }
 
 // Between two sweeps: what was learnt becomes the snapshot that the next sweep reads.
 void Campaign::close_sweep() {
-  for (auto& item : pending_) memory_->add(std::move(item));
+  if (memory_)
+    for (auto& item : pending_) memory_->add(std::move(item));
   for (const auto& attempt : fresh_) known_.add(attempt);
   pending_.clear();
   fresh_.clear();
@@ -212,6 +223,16 @@ void Campaign::close_sweep() {
   committed_.end_sweep(config_.schedule.pool);
   snapshot_ = committed_;
   ++sweep_;
+}
+
+// Keeps the index beside the store when it has grown enough to be worth the writing.
+Status Campaign::keep_index(double growth) {
+  const std::size_t size = memory_->size();
+  if (config_.kept_index.empty() || size < kKeptItemsMin ||
+      static_cast<double>(size) < growth * static_cast<double>(kept_items_) || size == kept_items_)
+    return {};
+  kept_items_ = size;
+  return memory_->keep_index(config_.kept_index);
 }
 
 // The tasks that attempt in this sweep: those with budget left when it began.
@@ -230,8 +251,9 @@ Status Campaign::run(CampaignObserver& observer, const std::atomic<bool>& stop) 
       return failure("too many attempts ended without a verdict; see `evokernel explain` for their errors",
                      Retry::kAfterFix);
     EVK_TRY_STATUS(run_sweep(observer, stop));
+    EVK_TRY_STATUS(keep_index(kKeptGrowth));
   }
-  return {};
+  return keep_index(1);
 }
 
 Status Campaign::run_sweep(CampaignObserver& observer, const std::atomic<bool>& stop) {

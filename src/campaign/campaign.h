@@ -27,8 +27,9 @@ struct CampaignConfig {
   Duplicates duplicates = Duplicates::kExact;
   std::map<std::string, std::string>
       described;  // everything else that changes results (generator, device, ...)
-  // Changes the speed only.
+  // Change the speed only.
   int jobs = 1;
+  std::string kept_index;  // file that the memory's index is kept in; empty = made again at each opening
 };
 
 // The stored form: every key that changes results. A campaign continues only with equal values (but for
@@ -82,12 +83,14 @@ class Campaign {
  private:
   Campaign(const CampaignConfig& config, std::vector<Task> tasks, CampaignParts parts, Store& store);
   Status begin(const std::vector<MemoryItem>& seeds);
-  Status start_from(std::vector<MemoryItem> items);
+  Status start_from_priors();
   Status resume();
   Status run_sweep(CampaignObserver& observer, const std::atomic<bool>& stop);
   Status commit(Attempt attempt, const WallTimes& wall, CampaignObserver& observer, SweepSummary& summary,
                 std::int64_t of);
+  void take_memory(std::vector<MemoryItem> items);
   void close_sweep();
+  Status keep_index(double growth);
   std::vector<const Task*> wave() const;
   const Task& task_of(const TaskId& id) const;
 
@@ -96,12 +99,13 @@ class Campaign {
   std::map<TaskId, std::size_t> position_;
   CampaignParts parts_;
   Store& store_;
-  std::unique_ptr<Memory> memory_;      // items of finished sweeps
+  std::unique_ptr<Memory> memory_;      // items of finished sweeps; null while a log is folded
   LearningState snapshot_, committed_;  // at the start of the sweep; after the last commit
   KnownVerdicts known_;                 // of finished sweeps
   std::vector<MemoryItem> pending_;     // items of this sweep
   std::vector<Attempt> fresh_;          // attempts of this sweep: what `known_` takes in at its end
   std::vector<TaskId> done_;            // tasks whose attempt of this sweep is committed
+  std::size_t kept_items_ = 0;          // as many has the index that was last kept
   std::int64_t sweep_ = 1;
   std::int64_t attempts_ = 0;
 };

@@ -9,10 +9,11 @@ std::shared_ptr<const Embedder> embedder_of(const std::vector<MemoryItem>& items
   return hashed_tf_idf(corpus);
 }
 
-std::unique_ptr<Memory> memory_of(std::vector<MemoryItem> items) {
-  auto memory = std::make_unique<Memory>(embedder_of(items));
-  for (auto& item : items) memory->add(std::move(item));
-  return memory;
+std::unique_ptr<Memory> memory_of(std::vector<MemoryItem> items, const std::string& kept_index) {
+  auto embedder = embedder_of(items);
+  return std::make_unique<Memory>(std::move(embedder), std::move(items), kept_index);
 }
+
+std::string index_path_of(const std::string& store_path) { return store_path + ".index"; }
 
 }  // namespace evk

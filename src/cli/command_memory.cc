@@ -52,7 +52,7 @@ struct Hit {
 
 Result<std::vector<Hit>> search(Store& store, const MemoryOptions& options) {
   EVK_TRY(auto items, store.items());
-  const auto memory = memory_of(std::move(items));
+  const auto memory = memory_of(std::move(items), index_path_of(options.store));
   const auto wanted = [&](ItemId id) {
     return options.kind.empty() || name_of(memory->at(id)->kind) == options.kind;
   };

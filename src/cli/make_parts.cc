@@ -6,8 +6,9 @@
 #include <fstream>
 
 #include "backend/ascendc_twin.h"
-#include "cli/make_generator.h"
+#include "campaign/memory_of.h"
 #include "cli/learning_options.h"
+#include "cli/make_generator.h"
 #include "cli/resources.h"
 #include "generate/composer_facts.h"
 #include "generate/prompt.h"
@@ -116,6 +117,7 @@ CampaignConfig campaign_config(const RunOptions& options) {
   config.seed = options.seed;
   config.sweeps = options.sweeps;
   config.jobs = options.jobs;
+  config.kept_index = index_path_of(options.store);
   set_learning(options, config);
   config.described = {{"backend", options.backend},
                       {"device", options.device},

@@ -18,9 +18,9 @@ class Embedder {
   virtual std::vector<float> embed(std::string_view text) const = 0;
 };
 
-// Offline fallback: words and word pairs hashed into 1024 signed buckets, sublinear term frequency, inverse
-// document frequency taken from `corpus`. Equal corpus and text give equal bits on every machine.
-std::unique_ptr<Embedder> hashed_tf_idf(const std::vector<std::string>& corpus);
+// Offline fallback: words and word pairs hashed into `dimension` signed buckets, sublinear term frequency,
+// inverse document frequency taken from `corpus`. Equal corpus and text give equal bits on every machine.
+std::unique_ptr<Embedder> hashed_tf_idf(const std::vector<std::string>& corpus, std::size_t dimension = 1024);
 
 // Lower-case words of a text: runs of letters and digits, split at underscores and where a capital begins a
 // word.

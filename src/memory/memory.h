@@ -17,6 +17,10 @@ namespace evk {
 class Memory {
  public:
   explicit Memory(std::shared_ptr<const Embedder> embedder);
+  // A memory of `items`, numbered from 1. Vectors of the first of them are taken from `kept`, a file that
+  // `keep_index` wrote, if it is there, sound, of this embedder, and of texts that these items begin with;
+  // else all are made.
+  Memory(std::shared_ptr<const Embedder> embedder, std::vector<MemoryItem> items, const std::string& kept);
 
   // Adds an item and its vector. REQUIRES: its id is the next number, size() + 1.
   void add(MemoryItem item);
@@ -33,10 +37,19 @@ class Memory {
   const VectorIndex& index() const { return index_; }
   const Embedder& embedder() const { return *embedder_; }
 
+  // Writes the vectors and their graph to `path`, a cache that may be deleted at any time.
+  Status keep_index(const std::string& path) const;
+  // How many of the items' vectors came from such a file.
+  std::size_t kept_vectors() const { return kept_vectors_; }
+
  private:
+  void take_index(const std::vector<MemoryItem>& items, const std::string& path);
+
   std::shared_ptr<const Embedder> embedder_;
   std::vector<ItemPtr> items_;
   VectorIndex index_;
+  std::vector<std::uint64_t> keys_;  // hash of each item's key text
+  std::size_t kept_vectors_ = 0;
   std::unordered_map<std::string, std::vector<ItemPtr>> by_name_, by_answer_;
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "memory/dot.h"
 #include "memory/normaliser.h"
 #include "memory/value_table.h"
 

@@ -206,7 +206,8 @@ TEST_F(StoreTest, of_schema_1_is_read_as_it_is_and_made_schema_2_when_written) {
   { begun(); }
   {
     auto db = Database::open(path_, Database::Mode::kReadWrite);
-    ASSERT_TRUE((*db)->execute("DROP TABLE recall; PRAGMA user_version=1;"));
+    ASSERT_TRUE(
+        (*db)->execute("DROP TABLE recall; DROP TABLE prior; DROP TABLE origin; PRAGMA user_version=1;"));
   }
   {
     auto old = Store::read(path_);
