@@ -97,7 +97,7 @@ void Hnsw::add(std::span<const float> vector) {
   EVK_CHECK(vector.size() == graph_->dimension);
   auto& index = graph_->index;
   const std::size_t row = index.cur_element_count;
-  if (row == index.max_elements_) index.resizeIndex(row + row / 4);
+  if (row == index.max_elements_) index.resizeIndex(row + row / 8);
   index.addPoint(vector.data(), row, layer_of(row));
 }
 

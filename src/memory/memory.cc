@@ -6,7 +6,7 @@
 namespace evk {
 namespace {
 
-constexpr char kMagic[8] = {'E', 'V', 'K', 'I', 'N', 'D', 'X', '1'};
+constexpr char kMagic[8] = {'E', 'V', 'K', 'I', 'N', 'D', 'X', '2'};
 
 std::vector<ItemPtr> found_in(const std::unordered_map<std::string, std::vector<ItemPtr>>& map,
                               const std::string& key) {
@@ -58,13 +58,21 @@ void Memory::take_index(const std::vector<MemoryItem>& items, const std::string&
   kept_vectors_ = keys_.size();
 }
 
+void Memory::add_vector(const MemoryItem& item) {
+  const std::uint64_t key = hash64(item.key_text);
+  const auto like = first_of_key_.find(key);
+  if (like != first_of_key_.end() && at(like->second)->key_text == item.key_text)
+    index_.add_like(item.id, like->second);
+  else
+    index_.add(item.id, embedder_->embed(item.key_text));
+  keys_.push_back(key);
+}
+
 void Memory::add(MemoryItem item) {
   EVK_CHECK(item.id.number == static_cast<std::int64_t>(items_.size()) + 1, "item {} after {}",
             item.id.number, items_.size());
-  if (items_.size() == index_.size()) {
-    index_.add(item.id, embedder_->embed(item.key_text));
-    keys_.push_back(hash64(item.key_text));
-  }
+  if (items_.size() == index_.size()) add_vector(item);
+  first_of_key_.emplace(keys_[items_.size()], item.id);
   auto shared = std::make_shared<const MemoryItem>(std::move(item));
   for (const auto& name : shared->names) by_name_[name].push_back(shared);
   for (const auto& code : shared->answers) by_answer_[code].push_back(shared);

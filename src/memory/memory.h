@@ -44,11 +44,13 @@ class Memory {
 
  private:
   void take_index(const std::vector<MemoryItem>& items, const std::string& path);
+  void add_vector(const MemoryItem& item);
 
   std::shared_ptr<const Embedder> embedder_;
   std::vector<ItemPtr> items_;
   VectorIndex index_;
   std::vector<std::uint64_t> keys_;  // hash of each item's key text
+  std::unordered_map<std::uint64_t, ItemId> first_of_key_;
   std::size_t kept_vectors_ = 0;
   std::unordered_map<std::string, std::vector<ItemPtr>> by_name_, by_answer_;
 };

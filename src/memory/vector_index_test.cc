@@ -104,6 +104,35 @@ TEST_F(VectorIndexTest, is_exact_for_what_few_items_answer_to) {
   EXPECT_EQ(answer(graph, 1, 10, [](ItemId) { return false; }).size(), 0U);
 }
 
+// The attempts at one task share a text: they must not fill the places of others' in the graph, nor hide
+// them.
+TEST_F(VectorIndexTest, keeps_items_of_one_vector_in_one_row) {
+  VectorIndex graph(kDimension, kExactMax), scan(kDimension, kRows);
+  for (std::int64_t n = 1; n <= static_cast<std::int64_t>(kRows); ++n) {
+    for (auto* index : {&graph, &scan}) {
+      if (n % 3 == 0)
+        index->add_like({n}, {n - 1 - n % 5 % 2});
+      else
+        index->add({n}, vector_number(static_cast<std::uint64_t>(n)));
+    }
+  }
+  EXPECT_EQ(graph.size(), kRows);
+  EXPECT_EQ(graph.rows(), kRows - kRows / 3);
+  EXPECT_FALSE(graph.is_exact());
+  EXPECT_EQ(graph.likeness({3}, {1}), scan.likeness({1}, {1}));
+  std::size_t found = 0;
+  for (std::uint64_t q = 0; q < 20; ++q) {
+    const auto exact = answer(scan, 5000 + q, 50), near = answer(graph, 5000 + q, 50);
+    for (const auto& n : near) found += std::count(exact.begin(), exact.end(), n) == 1;
+  }
+  EXPECT_GE(found, 990U);
+  write(graph);
+  const auto kept = read();
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->rows(), graph.rows());
+  for (std::uint64_t q = 0; q < 20; ++q) EXPECT_EQ(answer(*kept, q, 50), answer(graph, q, 50));
+}
+
 TEST_F(VectorIndexTest, that_was_kept_answers_and_grows_as_the_one_that_was_not) {
   for (const std::size_t kept_at : {std::size_t{100}, kExactMax, kExactMax + 1, kRows / 2, kRows}) {
     write(index_of(kept_at, kExactMax));
@@ -187,6 +216,10 @@ TEST_F(VectorIndexTest, of_a_memory_is_kept_for_these_texts_and_this_embedder_on
   changed[42].key_text += "!";
   EXPECT_EQ(Memory(embedder, changed, path_).kept_vectors(), 0U);
   EXPECT_EQ(Memory(embedder, items(100), path_ + ".none").kept_vectors(), 0U);
+
+  auto twice = items(100);
+  twice[60].key_text = twice[20].key_text;
+  EXPECT_EQ(Memory(embedder, twice, "").index().rows(), 99U);
 
   const Memory kept(embedder, items(130), path_), made(embedder, items(130), "");
   for (std::int64_t n = 1; n <= 130; ++n)
