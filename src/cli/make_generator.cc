@@ -1,16 +1,15 @@
 #include "cli/make_generator.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include "generate/cassette.h"
 #include "generate/command_generator.h"
 #include "generate/composer.h"
 #include "generate/patient_generator.h"
+#include "generate/prices.h"
 
 namespace evk {
 namespace {
@@ -39,40 +38,18 @@ Result<std::string> take_key(Dialect dialect, bool vendors_own) {
   return key;
 }
 
-struct Price {
-  double prompt = 0, answer = 0;  // USD per million tokens
-};
-
-Result<Price> price_of(const RunOptions& options) {
-  Price price;
-  if (options.prices.empty()) {
-    if (options.budget_usd > 0) return failure("--budget-usd needs --prices FILE");
+// Nothing if no table is given.
+Result<std::optional<Price>> price_of(const RunOptions& options) {
+  if (!options.prices.empty()) {
+    EVK_TRY(const Price price, read_price(options.prices, options.model));
     return price;
   }
-  std::error_code error;
-  if (const auto size = std::filesystem::file_size(options.prices, error); error || size > (1u << 20))
-    return failure(fmt::format("{}: cannot be read, or is larger than 1 MiB", options.prices),
-                   Retry::kAfterFix);
-  try {
-    const auto table = toml::parse_file(options.prices);
-    const auto* row = table.get(options.model);
-    const auto number = [&](const char* key) {
-      return row && row->is_table() ? (*row->as_table())[key].value<double>() : std::nullopt;
-    };
-    const auto prompt = number("prompt"), answer = number("answer");
-    if (!prompt || !answer || !(*prompt >= 0) || !(*answer >= 0))
-      return failure(fmt::format("{}: holds no [\"{}\"] with prompt and answer, in USD per million tokens",
-                                 options.prices, options.model),
-                     Retry::kAfterFix);
-    return Price{*prompt, *answer};
-  } catch (const toml::parse_error& wrong) {
-    return failure(fmt::format("{}:{}: {}", options.prices, wrong.source().begin.line, wrong.description()),
-                   Retry::kAfterFix);
-  }
+  if (options.budget_usd > 0) return failure("--budget-usd needs --prices FILE");
+  return std::nullopt;
 }
 
 Result<std::unique_ptr<Generator>> make_patient(const RunOptions& options) {
-  EVK_TRY(const Price price, price_of(options));
+  EVK_TRY(const auto price, price_of(options));
   EVK_TRY(auto endpoint, make_model_endpoint(options));
   PatienceConfig config;
   config.tries = options.tries;
@@ -81,8 +58,7 @@ Result<std::unique_ptr<Generator>> make_patient(const RunOptions& options) {
   config.tokens_max = options.budget_tokens;
   config.usd_max = options.budget_usd;
   config.time_max = std::chrono::minutes(options.budget_minutes);
-  config.usd_per_million_prompt_tokens = price.prompt;
-  config.usd_per_million_answer_tokens = price.answer;
+  config.price = price;
   config.note = tell;
   return std::make_unique<PatientGenerator>(std::move(endpoint), std::move(config), real_waiting());
 }

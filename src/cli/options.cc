@@ -112,7 +112,9 @@ std::vector<Option> make_table() {
                                   "Minutes in which this process may ask; 0 is no limit.", &R::budget_minutes,
                                   0, 1'000'000),
       text_option("--prices", "generate.prices", "EVK_PRICES",
-                  "TOML file: [\"MODEL\"] prompt = USD and answer = USD, per million tokens.", &R::prices),
+                  "TOML file: [\"MODEL\"] prompt = USD, answer = USD and, if it differs, cached = USD, per "
+                  "million tokens.",
+                  &R::prices),
       text_option("--command", "generate.command", "EVK_COMMAND",
                   "Program of --generator command: prompt on stdin, answer on stdout.", &R::command),
       text_option("--cassette", "generate.cassette", "EVK_CASSETTE",

@@ -1,6 +1,7 @@
 // The seam between the agent and whatever writes kernels: a model, a command, a cassette, the composer.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/random.h"
@@ -22,6 +23,10 @@ struct Answer {
   std::string text;   // as it came; the reply parser makes a Candidate of it
   std::string model;  // who answered: "composer", "gpt-5.2", ...
   std::int64_t prompt_tokens = 0, answer_tokens = 0;
+  // Costs, which need not repeat when an attempt does.
+  std::int64_t calls = 0;          // of an endpoint or a program, refused ones included
+  std::int64_t cached_tokens = 0;  // of prompt_tokens, those that the endpoint had in its cache
+  std::optional<double> usd;       // by the price table; unset without one
 };
 
 class Generator {

@@ -175,6 +175,7 @@ Result<Answer> CommandGenerator::generate(const GenerateRequest& request) {
   Answer answer;
   answer.text = talk.take_answer();
   answer.model = config_.command;
+  answer.calls = 1;
   if (answer.text.empty()) return again(config_, "it answered nothing");
   return answer;
 }

@@ -71,8 +71,11 @@ bool read_openai(const Json& json, ChatBody& body) {
   const Json& choices = at(json, "choices");
   if (!choices.is_array()) return false;
   if (const auto model = text_at(json, "model"); !model.empty()) body.answer.model = model;
-  count_at(at(json, "usage"), "prompt_tokens", body.answer.prompt_tokens);
-  count_at(at(json, "usage"), "completion_tokens", body.answer.answer_tokens);
+  const Json& usage = at(json, "usage");
+  count_at(usage, "prompt_tokens", body.answer.prompt_tokens);
+  count_at(usage, "completion_tokens", body.answer.answer_tokens);
+  count_at(usage, "prompt_cache_hit_tokens", body.answer.cached_tokens);  // DeepSeek's name
+  count_at(at(usage, "prompt_tokens_details"), "cached_tokens", body.answer.cached_tokens);
   if (choices.empty()) return true;
   const Json& choice = choices[0];
   for (const char* part : {"message", "delta"}) {
@@ -83,6 +86,18 @@ bool read_openai(const Json& json, ChatBody& body) {
   body.done = body.done || !reason.empty();
   body.cut = body.cut || reason == "length";
   return true;
+}
+
+// Anthropic counts what it read from its cache, and what it wrote there, apart from the rest of the prompt.
+void count_anthropic(const Json& usage, Answer& answer) {
+  std::int64_t fresh = 0, written = 0;
+  if (at(usage, "input_tokens").is_number_integer()) {
+    count_at(usage, "input_tokens", fresh);
+    count_at(usage, "cache_creation_input_tokens", written);
+    count_at(usage, "cache_read_input_tokens", answer.cached_tokens);
+    answer.prompt_tokens = fresh + written + answer.cached_tokens;
+  }
+  count_at(usage, "output_tokens", answer.answer_tokens);
 }
 
 void note_stop(const std::string& reason, ChatBody& body) {
@@ -99,14 +114,13 @@ bool read_anthropic(const Json& json, ChatBody& body) {
     const Json& message = type == "message" ? json : at(json, "message");
     body.answer.model = text_at(message, "model");
     body.answer.text += content_text(at(message, "content"));
-    count_at(at(message, "usage"), "input_tokens", body.answer.prompt_tokens);
-    count_at(at(message, "usage"), "output_tokens", body.answer.answer_tokens);
+    count_anthropic(at(message, "usage"), body.answer);
     note_stop(text_at(message, "stop_reason"), body);
   } else if (type == "content_block_delta") {
     if (text_at(at(json, "delta"), "type") == "text_delta")
       body.answer.text += text_at(at(json, "delta"), "text");
   } else if (type == "message_delta") {
-    count_at(at(json, "usage"), "output_tokens", body.answer.answer_tokens);
+    count_anthropic(at(json, "usage"), body.answer);
     note_stop(text_at(at(json, "delta"), "stop_reason"), body);
   }
   return !type.empty();

@@ -28,9 +28,7 @@ PatientGenerator::PatientGenerator(std::unique_ptr<Endpoint> endpoint, PatienceC
 
 double PatientGenerator::usd_spent() const {
   const std::lock_guard lock(mutex_);
-  return (static_cast<double>(prompt_tokens_) * config_.usd_per_million_prompt_tokens +
-          static_cast<double>(answer_tokens_) * config_.usd_per_million_answer_tokens) /
-         1e6;
+  return usd_;
 }
 
 Status PatientGenerator::within_budget() const {
@@ -39,7 +37,7 @@ Status PatientGenerator::within_budget() const {
   const auto spent = [](const std::string& what) {
     return failure(what + "; give more, and the same command continues the campaign", Retry::kAfterFix);
   };
-  const std::int64_t tokens = prompt_tokens_ + answer_tokens_;
+  const std::int64_t tokens = tokens_;
   if (config_.tokens_max > 0 && tokens >= config_.tokens_max)
     return spent(fmt::format("the budget of {} tokens is spent ({})", config_.tokens_max, tokens));
   if (config_.usd_max > 0 && usd >= config_.usd_max)
@@ -65,8 +63,8 @@ void PatientGenerator::wait_for_turn() {
 void PatientGenerator::note_success(const Answer& answer) {
   const std::lock_guard lock(mutex_);
   refused_in_a_row_ = 0;
-  prompt_tokens_ += answer.prompt_tokens;
-  answer_tokens_ += answer.answer_tokens;
+  tokens_ += answer.prompt_tokens + answer.answer_tokens;
+  usd_ += answer.usd.value_or(0);
 }
 
 milliseconds PatientGenerator::note_refusal(const Refusal& refusal, int tried, Random& random) {
@@ -94,6 +92,8 @@ Result<Answer> PatientGenerator::generate(const GenerateRequest& request) {
     wait_for_turn();
     auto answer = endpoint_->ask(request.prompt);
     if (answer) {
+      answer->calls = tried;
+      if (config_.price) answer->usd = cost_of(*config_.price, *answer);
       note_success(*answer);
       return *std::move(answer);
     }

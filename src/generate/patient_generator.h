@@ -5,8 +5,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "generate/endpoint.h"
+#include "generate/prices.h"
 
 namespace evk {
 
@@ -32,7 +34,7 @@ struct PatienceConfig {
   std::int64_t tokens_max = 0;
   double usd_max = 0;
   std::chrono::milliseconds time_max{0};
-  double usd_per_million_prompt_tokens = 0, usd_per_million_answer_tokens = 0;
+  std::optional<Price> price;  // what an answer cost is written into it
   std::function<void(const std::string&)> note = [](const std::string&) {};
 };
 
@@ -59,7 +61,8 @@ class PatientGenerator : public Generator {
   mutable std::mutex mutex_;
   std::chrono::milliseconds next_turn_{0};
   int refused_in_a_row_ = 0;
-  std::int64_t prompt_tokens_ = 0, answer_tokens_ = 0;
+  std::int64_t tokens_ = 0;
+  double usd_ = 0;
 };
 
 }  // namespace evk

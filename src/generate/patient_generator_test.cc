@@ -118,8 +118,7 @@ TEST_F(PatientGeneratorTest, asks_no_more_once_a_budget_is_spent) {
 }
 
 TEST_F(PatientGeneratorTest, counts_money_by_both_prices) {
-  config_.usd_per_million_prompt_tokens = 1e6;  // a dollar a token
-  config_.usd_per_million_answer_tokens = 2e6;
+  config_.price = Price{1e6, 2e6, 1e6};  // a dollar a token, and two
   config_.usd_max = 100;
   const auto generator = make({});
   ASSERT_TRUE(ask(*generator));

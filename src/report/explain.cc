@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/costs.h"
+
 namespace evk {
 namespace {
 
@@ -12,6 +14,7 @@ using nlohmann::json;
 struct Log {
   std::vector<ItemPtr> items;
   std::vector<StoredAttempt> attempts;
+  std::vector<LedgerRow> ledger;  // of the same order
 };
 
 Result<Log> log_of(Store& store) {
@@ -19,6 +22,7 @@ Result<Log> log_of(Store& store) {
   EVK_TRY(auto items, store.items());
   for (auto& item : items) log.items.push_back(std::make_shared<const MemoryItem>(std::move(item)));
   EVK_TRY(log.attempts, store.attempts(log.items));
+  EVK_TRY(log.ledger, store.ledger());
   return log;
 }
 
@@ -27,6 +31,11 @@ Result<const StoredAttempt*> attempt_of(const Log& log, AttemptId id) {
     return failure(
         fmt::format("there is no attempt {}; the store holds 1 to {}", id.number, log.attempts.size()));
   return &log.attempts[static_cast<std::size_t>(id.number) - 1];
+}
+
+// REQUIRES: the attempt is there.
+const LedgerRow& cost_in(const Log& log, AttemptId id) {
+  return log.ledger[static_cast<std::size_t>(id.number) - 1];
 }
 
 std::string context_text(const Context& context) {
@@ -96,7 +105,7 @@ Result<std::string> explain_text(Store& store, AttemptId id, bool with_prompt) {
   if (l.reward_hat)
     text += fmt::format(", normalised {:+.3f} (mean {:.3f} of {} rewards)", *l.reward_hat, l.normaliser.mean,
                         l.normaliser.n);
-  text += "\n";
+  text += "\ncost: " + cost_line(cost_in(log, id)) + "\n";
   for (const auto& c : l.changes)
     text += fmt::format("  Q{} of item {}: {:+.3f} -> {:+.3f} (use {})\n", static_cast<int>(c.stage),
                         c.item.number, c.before.q, c.after.q, c.after.n);
@@ -124,6 +133,7 @@ Result<json> explain_json(Store& store, AttemptId id) {
               {"files", files_json(a.candidate.files)},
               {"verdict", a.verdict ? to_json(*a.verdict) : json(nullptr)},
               {"infrastructure_error", a.infrastructure_error},
+              {"cost", cost_json(cost_in(log, id))},
               {"reward", opt(l.reward)},
               {"reward_hat", opt(l.reward_hat)},
               {"best_before_ns", opt(l.best_before)},

@@ -77,24 +77,6 @@ std::vector<ValueRow> values_of(const std::vector<ItemPtr>& items,
   return rows;
 }
 
-std::vector<CostRow> costs_of(const std::vector<StoredAttempt>& log) {
-  std::map<std::pair<std::string, std::string>, CostRow> rows;
-  for (const auto& [attempt, learnt] : log) {
-    const Answer& answer = attempt.answer;
-    if (answer.model.empty()) continue;  // nothing was answered
-    const std::string stage(name_of(attempt.context.stage));
-    CostRow& row = rows[{answer.model, stage}];
-    row.model = answer.model;
-    row.stage = stage;
-    ++row.attempts;
-    row.prompt_tokens += answer.prompt_tokens;
-    row.answer_tokens += answer.answer_tokens;
-  }
-  std::vector<CostRow> list;
-  for (auto& [key, row] : rows) list.push_back(std::move(row));
-  return list;
-}
-
 std::string maybe(const std::optional<double>& ns) { return ns ? duration_text(*ns) : "-"; }
 json maybe_json(const std::optional<double>& v) { return v ? json(*v) : json(nullptr); }
 json maybe_json(const std::optional<std::int64_t>& v) { return v ? json(*v) : json(nullptr); }
@@ -153,6 +135,7 @@ Result<Report> make_report(Store& store) {
   EVK_TRY(const auto items, shared_items(store));
   EVK_TRY(const auto log, store.attempts(items));
   EVK_TRY(const auto values, store.values());
+  EVK_TRY(auto ledger, store.ledger());
   EVK_TRY(report.wall_ms_mean, store.wall_ms_mean());
   EVK_TRY(report.fingerprint, store.fingerprint());
   std::map<std::string, std::size_t> row_of;
@@ -162,8 +145,6 @@ Result<Report> make_report(Store& store) {
   }
   for (const auto& [attempt, learnt] : log) {
     ++report.attempts;
-    report.prompt_tokens += attempt.answer.prompt_tokens;
-    report.answer_tokens += attempt.answer.answer_tokens;
     const auto row = row_of.find(attempt.task.text);
     if (row == row_of.end())
       return failure(
@@ -176,7 +157,7 @@ Result<Report> make_report(Store& store) {
   for (auto& row : report.tasks) row.stage = stage_of(row);
   report.sweeps = curve_of(report.tasks, log);
   report.values = values_of(items, values);
-  report.costs = costs_of(log);
+  report.costs = costs_of(std::move(ledger));
   return report;
 }
 
@@ -194,7 +175,7 @@ std::optional<double> mean_speedup(const Report& report) {
 std::string to_text(const Report& report, const std::map<std::string, std::string>& saved) {
   const auto solved = std::count_if(report.tasks.begin(), report.tasks.end(),
                                     [](const TaskRow& r) { return r.first_feasible_sweep.has_value(); });
-  std::string text = table_text(report, saved) + "\n" + curve_text(report) + "\n";
+  std::string text = table_text(report, saved) + "\n" + curve_text(report) + "\n" + to_text(report.costs);
   text +=
       fmt::format("{} of {} tasks feasible after {} attempts", solved, report.tasks.size(), report.attempts);
   if (!report.sweeps.empty()) text += fmt::format("; {} in the first sweep", report.sweeps.front().feasible);
@@ -208,16 +189,15 @@ std::string to_text(const Report& report, const std::map<std::string, std::strin
     text +=
         fmt::format("values {:<6} {:<10}  {} of {} items used; Q low {:.2f}, median {:.2f}, high {:.2f}\n",
                     v.stage, v.kind, v.used, v.items, v.low, v.median, v.high);
-  for (const auto& c : report.costs)
-    if (c.prompt_tokens + c.answer_tokens > 0)
-      text += fmt::format("tokens {:<6} {}: {} asked, {} answered in {} attempts\n", c.stage, c.model,
-                          c.prompt_tokens, c.answer_tokens, c.attempts);
   return text + fmt::format("seed {}; fingerprint {}\n",
                             report.config.count("seed") ? report.config.at("seed") : "?", report.fingerprint);
 }
 
 json to_json(const Report& report, const std::map<std::string, std::string>& saved) {
-  json tasks = json::array(), sweeps = json::array(), values = json::array(), costs = json::array();
+  json tasks = json::array(), sweeps = json::array(), values = json::array();
+  json cost = to_json(report.costs);
+  cost["infrastructure_errors"] = report.infrastructure_errors;
+  cost["wall_ms_mean"] = report.wall_ms_mean;
   for (const auto& r : report.tasks)
     tasks.push_back({{"task", r.task},
                      {"category", r.category},
@@ -244,25 +224,13 @@ json to_json(const Report& report, const std::map<std::string, std::string>& sav
                       {"q_low", v.low},
                       {"q_median", v.median},
                       {"q_high", v.high}});
-  for (const auto& c : report.costs)
-    costs.push_back({{"model", c.model},
-                     {"stage", c.stage},
-                     {"attempts", c.attempts},
-                     {"prompt_tokens", c.prompt_tokens},
-                     {"answer_tokens", c.answer_tokens}});
   return {{"schema", 1},
           {"tasks", tasks},
           {"sweeps", sweeps},
           {"values", values},
           {"config", report.config},
           {"seed", report.config.count("seed") ? report.config.at("seed") : ""},
-          {"cost",
-           {{"attempts", report.attempts},
-            {"infrastructure_errors", report.infrastructure_errors},
-            {"prompt_tokens", report.prompt_tokens},
-            {"answer_tokens", report.answer_tokens},
-            {"by_model", costs},
-            {"wall_ms_mean", report.wall_ms_mean}}},
+          {"cost", cost},
           {"speedup_mean", maybe_json(mean_speedup(report))},
           {"fingerprint", report.fingerprint}};
 }

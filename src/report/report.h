@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "report/costs.h"
 #include "store/store.h"
 
 namespace evk {
@@ -35,20 +36,14 @@ struct ValueRow {
   double low = 0, median = 0, high = 0;  // of the used ones
 };
 
-// What one model was asked and answered in one stage. Calls that gave no answer are not in it.
-struct CostRow {
-  std::string model, stage;
-  std::int64_t attempts = 0, prompt_tokens = 0, answer_tokens = 0;
-};
-
 struct Report {
   std::vector<TaskRow> tasks;
   std::vector<SweepRow> sweeps;
   std::vector<ValueRow> values;
-  std::vector<CostRow> costs;  // by model, then stage
+  Costs costs;
   std::map<std::string, std::string> config;
   std::map<std::string, double> wall_ms_mean;
-  std::int64_t attempts = 0, infrastructure_errors = 0, prompt_tokens = 0, answer_tokens = 0;
+  std::int64_t attempts = 0, infrastructure_errors = 0;
   std::string fingerprint;
 };
 

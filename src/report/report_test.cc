@@ -46,6 +46,7 @@ class ReportTest : public testing::Test {
     a.candidate.files = {{"op_kernel/a.cpp", "code " + std::to_string(n_)}};
     a.context.items = {{seed_, SelectedBy::kExplore, 0, 0.25, -1, 0.5, true}};
     if (verdict) a.answer = {"text", n_ < 4 ? "small" : "large", 10, n_};
+    if (n_ >= 4) a.answer.calls = 3, a.answer.cached_tokens = 6, a.answer.usd = 0.375;
     a.verdict = verdict;
     a.context.recall.pool = {{{1}, 0.25, -1, -0.9}, {{9}, 0.125, 0.5, 0.5}};
     a.context.recall.coins = {0.375};
@@ -53,7 +54,7 @@ class ReportTest : public testing::Test {
     if (!verdict) a.infrastructure_error = "device lost";
     Learnt l;
     if (verdict) l.changes = {{Stage::kDraft, {1}, {}, {0.5, n_, 1, 1, sweep}}};
-    EXPECT_TRUE(store_->commit(a, l, {{"verify", 2.0}}));
+    EXPECT_TRUE(store_->commit(a, l, {{"generate", 5.0}, {"verify", 2.0}}));
   }
 
   std::filesystem::path folder_;
@@ -62,17 +63,40 @@ class ReportTest : public testing::Test {
   std::int64_t n_ = 0;
 };
 
-TEST_F(ReportTest, counts_tokens_by_model_and_stage) {
+TEST_F(ReportTest, sums_costs_by_model_stage_and_task) {
   const auto report = make_report(*store_);
   ASSERT_TRUE(report);
-  ASSERT_EQ(report->costs.size(), 2u);  // an attempt that got no answer is in neither
-  EXPECT_EQ(report->costs[0].model, "large");
-  EXPECT_EQ(report->costs[0].attempts, 2);
-  EXPECT_EQ(report->costs[0].answer_tokens, 4 + 5);
-  const auto rows = to_json(*report, {})["cost"]["by_model"];
-  EXPECT_EQ(rows[1]["model"], "small");
-  EXPECT_EQ(rows[1]["prompt_tokens"], 20);
-  EXPECT_NE(to_text(*report, {}).find("large: 20 asked, 9 answered in 2 attempts"), std::string::npos);
+  ASSERT_EQ(report->costs.by_model.size(), 2u) << "an attempt that got no answer is in neither";
+  const CostSum& large = report->costs.by_model.at({"large", "draft"});
+  EXPECT_EQ(large.attempts, 2);
+  EXPECT_EQ(large.answer_tokens, 4 + 5);
+  EXPECT_EQ(large.cached_tokens, 12);
+  EXPECT_DOUBLE_EQ(*large.usd, 0.75);
+  EXPECT_EQ(large.calls, 6);
+  EXPECT_EQ(report->costs.by_task.at("gelu").attempts, 1);
+  EXPECT_FALSE(report->costs.by_task.at("gelu").usd);
+  EXPECT_EQ(report->costs.total.unpriced, 2) << "the small model has no price";
+  EXPECT_DOUBLE_EQ(report->costs.total.wall_ms, 5 * 7);
+  EXPECT_DOUBLE_EQ(report->costs.total.generate_ms, 5 * 5);
+
+  const auto cost = to_json(*report, {})["cost"];
+  EXPECT_EQ(cost["prompt_tokens"], 40);
+  EXPECT_EQ(cost["usd"], 0.75);
+  EXPECT_EQ(cost["by_model"][1]["model"], "small");
+  EXPECT_EQ(cost["by_task"][1]["task"], "relu");
+  EXPECT_EQ(cost["by_attempt"][4]["usd"], 0.375);
+  EXPECT_TRUE(cost["by_attempt"][0]["usd"].is_null());
+  const auto text = to_text(*report, {});
+  for (const char* part : {"large, draft", "0.7500+", "2 attempts have tokens and no price"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+TEST_F(ReportTest, tells_what_one_attempt_cost) {
+  const auto text = explain_text(*store_, {5}, false);
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find("10 tokens asked (6 cached), 5 answered, 3 calls, 0.3750 USD"), std::string::npos)
+      << *text;
+  EXPECT_EQ((*explain_json(*store_, {5}))["cost"]["verify_ms"], 2.0);
 }
 
 TEST_F(ReportTest, tells_for_each_task_how_far_it_came) {

@@ -1,5 +1,5 @@
-// The tables of a store: schema 1, and what schema 2 adds (docs/formats.md describes each). Append in a new
-// schema, never change in place.
+// The tables of a store: schema 1, and what schemas 2 and 3 add (docs/formats.md describes each). Append in a
+// new schema, never change in place.
 #pragma once
 
 namespace evk {
@@ -46,6 +46,12 @@ CREATE TABLE prior(stage TEXT NOT NULL, item_id INTEGER NOT NULL, q REAL NOT NUL
   sum_r REAL NOT NULL, sum_r2 REAL NOT NULL, PRIMARY KEY(stage, item_id)) WITHOUT ROWID;
 CREATE TABLE origin(item_id INTEGER NOT NULL, position INTEGER NOT NULL, store TEXT NOT NULL, item INTEGER NOT NULL,
   attempt INTEGER, ancestors TEXT NOT NULL, PRIMARY KEY(item_id, position)) WITHOUT ROWID;
+)sql";
+
+// Schema 3: what an attempt cost beyond its tokens. Not part of the fingerprint, as `clock` is not: prices
+// and an endpoint's cache change from day to day.
+inline constexpr const char* kStoreTables3 = R"sql(
+CREATE TABLE ledger(attempt_id INTEGER PRIMARY KEY, calls INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, usd REAL);
 )sql";
 
 }  // namespace evk

@@ -75,8 +75,8 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
   if (schema != 0) EVK_TRY_STATUS(check_schema(path, schema));
   if (schema < kStoreSchema)
     EVK_TRY_STATUS(transaction(db, [&] {
-      return db.execute(std::string(schema == 0 ? kStoreTables : "") + kStoreTables2 +
-                        fmt::format("PRAGMA user_version={};", kStoreSchema));
+      return db.execute(std::string(schema < 1 ? kStoreTables : "") + (schema < 2 ? kStoreTables2 : "") +
+                        kStoreTables3 + fmt::format("PRAGMA user_version={};", kStoreSchema));
     }));
   EVK_TRY(const auto meta, store->meta());
   store->is_new_ =
@@ -245,6 +245,7 @@ Status Store::write_commit(const Attempt& attempt, const Learnt& learnt,
   step("uses");
   EVK_TRY_STATUS(put_uses(attempt));
   EVK_TRY_STATUS(put_recall(attempt));
+  EVK_TRY_STATUS(put_ledger(attempt));
   step("items");
   for (const auto& item : learnt.items) EVK_TRY_STATUS(put_item(item));
   step("values");

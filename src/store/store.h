@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "core/attempt.h"
+#include "store/ledger.h"
 #include "store/memory_rows.h"
 #include "store/sqlite.h"
 
 namespace evk {
 
-inline constexpr int kStoreSchema = 2;  // schema 1 is read, and made 2 when opened for writing
+inline constexpr int kStoreSchema = 3;  // older ones are read, and brought up when opened for writing
 
 // A task as the store knows it.
 struct StoredTask {
@@ -65,7 +66,7 @@ class Store {
   Result<std::map<std::string, std::string>> meta();
   Result<std::vector<StoredTask>> tasks();
   Result<std::vector<MemoryItem>> items();
-  // In commit order. `items` are those of this store.
+  // In commit order, without their costs (`ledger`). `items` are those of this store.
   Result<std::vector<StoredAttempt>> attempts(const std::vector<ItemPtr>& items);
   Result<std::map<std::pair<Stage, ItemId>, ItemValue>> values();
 
@@ -85,8 +86,10 @@ class Store {
 
   // Mean wall time by gate and phase, ms.
   Result<std::map<std::string, double>> wall_ms_mean();
-  // SHA-256 over every row of every table but `clock` and `recall`: equal for equal runs, whatever happened
-  // on the way.
+  // What each attempt cost, in order of attempts.
+  Result<std::vector<LedgerRow>> ledger();
+  // SHA-256 over every row of every table but `clock`, `ledger` and `recall`: equal for equal runs, whatever
+  // happened on the way.
   Result<std::string> fingerprint();
 
   // Called with a name at every point where a crash must lose nothing; tests end the process there.
@@ -104,6 +107,7 @@ class Store {
   Status put_uses(const Attempt& attempt);
   Status put_origins(const std::vector<OriginRow>& origins);
   Status put_recall(const Attempt& attempt);
+  Status put_ledger(const Attempt& attempt);
   Status put_changes(AttemptId id, const std::vector<ValueChange>& changes);
   Status write_commit(const Attempt& attempt, const Learnt& learnt,
                       const std::map<std::string, double>& wall_ms);

@@ -202,23 +202,45 @@ TEST_F(StoreTest, keeps_what_was_recalled_apart_from_the_fingerprint) {
   EXPECT_FALSE(store->attempt_brief({2}));
 }
 
-TEST_F(StoreTest, of_schema_1_is_read_as_it_is_and_made_schema_2_when_written) {
+TEST_F(StoreTest, of_an_older_schema_is_read_as_it_is_and_brought_up_when_written) {
   { begun(); }
   {
     auto db = Database::open(path_, Database::Mode::kReadWrite);
     ASSERT_TRUE(
-        (*db)->execute("DROP TABLE recall; DROP TABLE prior; DROP TABLE origin; PRAGMA user_version=1;"));
+        (*db)->execute("DROP TABLE recall; DROP TABLE prior; DROP TABLE origin; DROP TABLE ledger;"
+                       "PRAGMA user_version=1;"));
   }
   {
     auto old = Store::read(path_);
     ASSERT_TRUE(old) << old.error().text();
     EXPECT_FALSE((*old)->recall_of({1})->has_value());
+    EXPECT_TRUE((*old)->ledger());
   }
   auto [attempt, learnt] = made(1);
   attempt.context.recall.pool = {{{1}, 0.5, -1, -1}};
   auto store = begun();
   ASSERT_TRUE(store->commit(attempt, learnt, {}));
   EXPECT_TRUE(store->recall_of({1})->has_value());
+}
+
+TEST_F(StoreTest, keeps_what_an_attempt_cost_apart_from_what_must_repeat) {
+  const auto fingerprint_with = [&](double usd) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    auto [attempt, learnt] = made(1);
+    attempt.answer.calls = 2, attempt.answer.cached_tokens = 7, attempt.answer.usd = usd;
+    auto store = begun();
+    EXPECT_TRUE(store->commit(attempt, learnt, {{"generate", 30}, {"verify", 12}}));
+    const auto ledger = store->ledger();
+    EXPECT_TRUE(ledger && ledger->size() == 1);
+    EXPECT_EQ(ledger->at(0).usd, usd);
+    EXPECT_EQ(ledger->at(0).calls, 2);
+    EXPECT_EQ(ledger->at(0).cached_tokens, 7);
+    EXPECT_EQ(ledger->at(0).generate_ms, 30);
+    EXPECT_EQ(ledger->at(0).wall_ms, 42);
+    return *store->fingerprint();
+  };
+  EXPECT_EQ(fingerprint_with(0.5), fingerprint_with(0.25));
 }
 
 TEST_F(StoreTest, names_a_damaged_record_of_a_recall) {
