@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "twin/cli/calibration_report.h"
+#include "twin/cli/check.h"
 #include "twin/cli/report.h"
 #include "twin/cli/tensors.h"
 #include "twin/program/child.h"
@@ -73,6 +75,10 @@ Result<Launch> launch_of(const Options& o) {
   return launch;
 }
 
+void print_json(const nlohmann::json& j) {
+  fmt::print("{}\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 Status dump(const RunReport& report, const std::string& folder) {
   std::error_code ignored;
   fs::create_directories(folder, ignored);
@@ -86,31 +92,87 @@ Status dump(const RunReport& report, const std::string& folder) {
   return {};
 }
 
+// The operator's name: as given, or that of the one kernel source.
+Result<std::string> op_of(const Options& o) {
+  if (!o.op.empty()) return o.op;
+  std::error_code ignored;
+  if (fs::is_regular_file(o.project, ignored)) return fs::path(o.project).stem().string();
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(fs::path(o.project) / "op_kernel", ignored))
+    if (entry.path().extension() == ".cpp") names.push_back(entry.path().stem().string());
+  if (names.size() == 1) return names[0];
+  return failure(
+      fmt::format("{}: {} sources in op_kernel; name the operator by --op", o.project, names.size()),
+      Retry::kAfterFix);
+}
+
+// What a command needs to run a launch, again and again if it likes.
+class Workplace {
+ public:
+  // Fails if the machine is not fit, not if the project does not compile.
+  static Result<std::unique_ptr<Workplace>> open(const Options& o) {
+    auto place = std::make_unique<Workplace>(o);
+    EVK_TRY(place->options_.op, op_of(o));
+    EVK_TRY(const auto twin, twin_folder());
+    EVK_TRY(place->device, find_device(twin + "/devices", o.device));
+    EVK_TRY(place->launch, launch_of(place->options_));
+    if (!place->folder_.valid()) return failure("cannot create a folder in /tmp", Retry::kAfterFix);
+    place->recipe_ = build_recipe(twin, (executable_folder() / "npu-program").string());
+    return place;
+  }
+  explicit Workplace(Options o) : options_(std::move(o)) {}
+  // The error's message is the compiler's output.
+  Status build() {
+    const std::string project = fs::absolute(options_.project).lexically_normal().string();
+    EVK_TRY(object_, build_project(recipe_, project, options_.op, folder_.path()));
+    return {};
+  }
+  // REQUIRES: built.
+  Result<RunReport> run(const Launch& what) const {
+    return options_.transport == "direct"
+               ? run_direct(device, what, object_)
+               : run_in_child(device, what, object_, recipe_.program, std::chrono::seconds(options_.limit_s));
+  }
+  Device device;
+  Launch launch;
+
+ private:
+  Options options_;
+  ScratchFolder folder_;
+  BuildRecipe recipe_;
+  std::string object_;
+};
+
 Result<int> run(const Options& o) {
-  EVK_TRY(const auto twin, twin_folder());
-  EVK_TRY(const auto device, find_device(twin + "/devices", o.device));
-  EVK_TRY(const Launch launch, launch_of(o));
-  const ScratchFolder folder;
-  if (!folder.valid()) return failure("cannot create a folder in /tmp", Retry::kAfterFix);
-  const BuildRecipe recipe = build_recipe(twin, (executable_folder() / "npu-program").string());
-  const auto so =
-      build_project(recipe, fs::absolute(o.project).lexically_normal().string(), o.op, folder.path());
-  if (!so) {
-    fmt::print(stderr, "{}\nthe project does not compile\n", so.error().message);
+  EVK_TRY(const auto place, Workplace::open(o));
+  if (const Status built = place->build(); !built) {
+    fmt::print(stderr, "{}\nthe project does not compile\n", built.error().message);
     return kFound;
   }
-  EVK_TRY(const RunReport report, o.transport == "direct" ? run_direct(device, launch, *so)
-                                                          : run_in_child(device, launch, *so, recipe.program,
-                                                                         std::chrono::seconds(o.limit_s)));
+  EVK_TRY(const RunReport report, place->run(place->launch));
   if (!o.dump.empty()) EVK_TRY_STATUS(dump(report, o.dump));
-  if (!o.csv.empty()) EVK_TRY_STATUS(write_csv(report.profile, device, o.csv));
+  if (!o.csv.empty()) EVK_TRY_STATUS(write_csv(report.profile, place->device, o.csv));
   if (o.json)
-    fmt::print("{}\n", to_json(report, launch.outputs, device)
-                           .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_json(to_json(report, place->launch.outputs, place->device));
   else
-    show(report, launch.outputs);
-  if (o.profile && !o.json) show_profile(report.profile, device);
+    show(report, place->launch.outputs);
+  if (o.profile && !o.json) show_profile(report.profile, place->device);
   return report.end == RunEnd::kComplete && !report.faulted() ? kDone : kFound;
+}
+
+Result<int> check_project(const Options& o) {
+  EVK_TRY(const auto place, Workplace::open(o));
+  CheckReport report;
+  if (const Status built = place->build(); !built) {
+    report = does_not_compile(built.error().message);
+  } else {
+    EVK_TRY(report, check(place->launch, [&](const Launch& launch) { return place->run(launch); }));
+  }
+  if (o.json)
+    print_json(to_json(report));
+  else
+    show(report);
+  return report.clean() ? kDone : kFound;
 }
 
 struct CalibrateOptions {
@@ -151,15 +213,26 @@ A project is a folder:
                            GM_ADDR workspace, GM_ADDR tiling)
 
 Example, z = x + y on random input:
-  npu-twin run tests/twin/projects/add --op add --input f32:64x1000 --input f32:64x1000 --output f32:64x1000
+  npu-twin run tests/twin/projects/add --input f32:64x1000 --input f32:64x1000 --output f32:64x1000
 
 Exit status: 0 complete and clean, 1 findings or compile errors, 2 usage, 3 unable to run. All times are simulated: they
 come from the device file's cost model, not from a device.)";
 
-void add_options(CLI::App& run, Options& o) {
+const char* const kCheckFooter = R"(
+The kernel runs on these shapes with every check on: races, bounds, capacity, queues, synchronisation, instructions that
+the device lacks, output bytes that nothing wrote. If that is clean it runs twice more, with its blocks in the opposite
+order and with other bytes in all memories before; outputs that change are findings too. A race is found on the path
+that was run: check several shapes, one with a short last tile.
+
+Example:
+  npu-twin check tests/twin/projects/direct/scale_add.asc --input f32:1003 --input f32:1003 --output f32:1003
+
+Exit status: 0 nothing but notes, 1 findings or compile errors, 2 usage, 3 unable to run.)";
+
+void add_launch_options(CLI::App& run, Options& o) {
   run.add_option("PROJECT", o.project, "Folder of the operator project, or a direct-launch file NAME.asc")
       ->required();
-  run.add_option("--op", o.op, "Name of operator and kernel function")->required();
+  run.add_option("--op", o.op, "Name of operator and kernel function; left out, that of the one source file");
   run.add_option(
       "--input", o.inputs,
       "An input: TYPE:SIZES[:random|:FILE], as f32:64x128:x.bin; in the order of the kernel's arguments");
@@ -172,11 +245,15 @@ void add_options(CLI::App& run, Options& o) {
       ->check(CLI::IsMember({"ring", "direct"}))
       ->capture_default_str();
   run.add_option("--limit-s", o.limit_s, "Seconds after which a child is ended")->capture_default_str();
+  run.add_flag("--json", o.json, "One JSON object instead of text");
+}
+
+void add_options(CLI::App& run, Options& o) {
+  add_launch_options(run, o);
   run.add_option("--dump", o.dump, "Folder for the outputs' bytes: output0, output1, ...");
   run.add_flag("--timing-only", o.timing_only, "Move no data: times and checks only, cheap at any size");
   run.add_flag("--profile", o.profile, "What bounds the kernel, as a table");
   run.add_option("--csv", o.csv, "File for the pipes' times under the names of PipeUtilization.csv");
-  run.add_flag("--json", o.json, "One JSON object instead of text");
   run.footer(kFooter);
 }
 
@@ -192,6 +269,9 @@ int main(int argc, char** argv) {
   evk::twin::Options options;
   CLI::App* run = app.add_subcommand("run", "Compile and run an operator project or a direct-launch file");
   evk::twin::add_options(*run, options);
+  CLI::App* check = app.add_subcommand("check", "All that is wrong with a project or a direct-launch file");
+  evk::twin::add_launch_options(*check, options);
+  check->footer(evk::twin::kCheckFooter);
   evk::twin::CalibrateOptions calibration;
   CLI::App* calibrate = app.add_subcommand("calibrate", "Published measurements against simulated ones");
   calibrate->add_option("--device", calibration.device, "Only the measurements of this device");
@@ -203,7 +283,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  const auto code = *calibrate ? evk::twin::calibrate_all(calibration) : evk::twin::run(options);
+  const auto code = *calibrate ? evk::twin::calibrate_all(calibration)
+                    : *check   ? evk::twin::check_project(options)
+                               : evk::twin::run(options);
   if (code) return *code;
   fmt::print(stderr, "error: {}\n", code.error().text());
   return evk::twin::kUnable;

@@ -25,35 +25,6 @@ double mean_copy_bytes(const RunProfile& p) {
   return p.dma_count ? bytes_of(p) / static_cast<double>(p.dma_count) : 0;
 }
 
-const char* end_text(RunEnd end) {
-  switch (end) {
-    case RunEnd::kComplete:
-      return "complete";
-    case RunEnd::kTilingFailed:
-      return "tiling failed";
-    case RunEnd::kAborted:
-      return "aborted";
-    case RunEnd::kTimedOut:
-      return "timed out";
-    case RunEnd::kRunaway:
-      return "runaway";
-  }
-  return "aborted";
-}
-
-nlohmann::json json_of(const Finding& f) {
-  return {{"code", f.code},
-          {"message", f.message},
-          {"remedy", f.remedy},
-          {"file", f.file},
-          {"line", f.line},
-          {"other_file", f.other_file},
-          {"other_line", f.other_line},
-          {"block", f.block},
-          {"count", f.count},
-          {"note", f.note}};
-}
-
 nlohmann::json json_of(const RunProfile& p, const Device& device) {
   nlohmann::json lines = nlohmann::json::array();
   for (const auto& l : p.lines)
@@ -96,14 +67,6 @@ nlohmann::json json_of(const LaunchTensor& t, const std::vector<std::byte>& byte
   return j;
 }
 
-void show_finding(const Finding& f) {
-  fmt::print("{}: {}:{}: [{}] {}", f.note ? "note" : "FINDING", f.file, f.line, f.code, f.message);
-  if (f.other_line) fmt::print(" (other access: line {})", f.other_line);
-  if (f.count > 1) fmt::print(" ({} times)", f.count);
-  fmt::print("\n");
-  if (!f.remedy.empty()) fmt::print("    remedy: {}\n", f.remedy);
-}
-
 void show_output(const LaunchTensor& t, const std::vector<std::byte>& bytes) {
   fmt::print("{} {} {}", t.name, type_name(t.dtype), sizes_text(t.shape));
   if (bytes.empty()) return fmt::print(": no contents\n");
@@ -114,6 +77,45 @@ void show_output(const LaunchTensor& t, const std::vector<std::byte>& bytes) {
 }
 
 }  // namespace
+
+const char* end_text(RunEnd end) {
+  switch (end) {
+    case RunEnd::kComplete:
+      return "complete";
+    case RunEnd::kTilingFailed:
+      return "tiling failed";
+    case RunEnd::kAborted:
+      return "aborted";
+    case RunEnd::kTimedOut:
+      return "timed out";
+    case RunEnd::kRunaway:
+      return "runaway";
+  }
+  return "aborted";
+}
+
+nlohmann::json json_of(const Finding& f) {
+  return {{"code", f.code},
+          {"message", f.message},
+          {"remedy", f.remedy},
+          {"file", f.file},
+          {"line", f.line},
+          {"other_file", f.other_file},
+          {"other_line", f.other_line},
+          {"block", f.block},
+          {"count", f.count},
+          {"note", f.note}};
+}
+
+void show_finding(const Finding& f) {
+  fmt::print("{}: ", f.note ? "note" : "FINDING");
+  if (f.line) fmt::print("{}:{}: ", f.file, f.line);
+  fmt::print("[{}] {}", f.code, f.message);
+  if (f.other_line) fmt::print(" (other access: line {})", f.other_line);
+  if (f.count > 1) fmt::print(" ({} times)", f.count);
+  fmt::print("\n");
+  if (!f.remedy.empty()) fmt::print("    remedy: {}\n", f.remedy);
+}
 
 std::vector<std::string> bottlenecks(const RunProfile& p, const Device& device) {
   if (p.total_ns <= 0) return {};

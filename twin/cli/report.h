@@ -7,6 +7,11 @@
 
 namespace evk::twin {
 
+// "complete", "tiling failed", "aborted", "timed out", "runaway".
+const char* end_text(RunEnd end);
+nlohmann::json json_of(const Finding& finding);
+// A line on stdout, and one for the remedy.
+void show_finding(const Finding& finding);
 // One object, "schema": 1; docs/twin.md describes it.
 nlohmann::json to_json(const RunReport& report, const std::vector<LaunchTensor>& outputs,
                        const Device& device);
